@@ -48,14 +48,15 @@ pub(crate) struct Usable {
     pub(crate) steps: Vec<ChainSet>,
     /// The number of copies of pages that were read, including those in the differential.
     pub(crate) copies: usize,
-    /// A page that is in the differential, but not in the full backup.
+    /// A page that is in the differential, but not in the full backup; `None` if there is no such page.
     pub(crate) only_later: Option<PageId>,
-    /// The first and the last LSN of the log that is missing before later log backups.
+    /// The log that is missing before later log backups, as its first LSN and its end LSN; `None` if no log is missing.
     pub(crate) gap: Option<(Lsn, Lsn)>,
 }
 
 impl Usable {
-    /// The first LSN after the log that the backups contain.
+    /// Returns the first LSN after the log that the backups contain; `None` if the last backup set does not store this
+    /// LSN.
     pub(crate) fn reaches(&self) -> Option<Lsn> {
         self.steps.last()?.set.config.last_lsn
     }
@@ -132,8 +133,8 @@ pub(crate) fn search(
     search
 }
 
-/// The backup sets of the database. They are found by the ID of the database in its files. If the files or the labels
-/// have no ID, the sets are found by the database name.
+/// Finds the backup sets of the database by the ID of the database in its files, or by the database name if the files
+/// or the labels have no ID. `None` if there are no such sets.
 fn of_database<'a>(backups: &'a Backups, source: &dyn PageSource, database: &Database) -> Option<&'a DatabaseChains> {
     let ids: BTreeSet<[u8; 16]> = source.files().iter().filter_map(|file| file.binding_guid).collect();
     let name = database.boot.as_ref().map(|boot| boot.name.as_str()).unwrap_or_default();

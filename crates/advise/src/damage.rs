@@ -52,7 +52,8 @@ pub(crate) struct Damage {
     pub(crate) counts: BTreeMap<i32, Ids>,
     /// Damaged nonclustered indexes.
     pub(crate) indexes: BTreeMap<(i32, i32), Ids>,
-    /// For each index, the number of rows that it lacks, and the number of rows that only it has.
+    /// For each index: the number of rows that the index lacks, and the number of rows that are in the index but not in
+    /// its table.
     pub(crate) index_rows: BTreeMap<(i32, i32), [u64; 2]>,
     /// Rows with impossible values, or rows that violate constraints, by table and fault.
     pub(crate) rows: BTreeMap<(i32, RowFault), WrongRows>,
@@ -131,7 +132,8 @@ pub(crate) struct TableDamage {
     /// Whether links between sound pages are wrong, or keys are out of order. A rebuild repairs wrong links and wrong
     /// order.
     pub(crate) is_in_structure: bool,
-    /// Whether allocation maps have wrong entries for the table's pages: IAM chains, free space, or owners of extents.
+    /// Whether allocation maps have wrong entries for the table's pages: in IAM chains, in the free space that PFS
+    /// records, or about the owners of extents.
     pub(crate) is_in_allocation: bool,
     /// IAM pages that are missing from an IAM chain of the table. The rows are still found through the index.
     unseen_maps: BTreeSet<PageId>,
@@ -221,7 +223,6 @@ impl Damage {
         });
     }
 
-    /// Handles heaps whose indexes have more rows than the heap. The other rows are on pages of the heap that PFS marks
     /// Handles heaps whose indexes have more rows than the heap. The rows that the heap seems to lack are on pages of
     /// the heap that PFS marks as free.
     fn find_free_heap_pages(&mut self, source: &dyn PageSource, database: &Database) {

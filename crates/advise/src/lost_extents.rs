@@ -57,7 +57,8 @@ fn unit_of<'d>(source: &dyn PageSource, database: &'d Database, page: PageId) ->
     database.units.get(database.unit_index(Page::new(&bytes).header().alloc_unit())?)
 }
 
-/// The IAM page of an allocation unit that covers an extent.
+/// Finds the IAM page of an allocation unit whose interval contains an extent. `None` if the IAM chain has no such page
+/// or cannot be read that far.
 fn covering(source: &dyn PageSource, unit: &AllocUnit, extent: PageId) -> Option<PageId> {
     let mut at = unit.first_iam;
     for _ in 0..MOST_IAM_PAGES {

@@ -26,7 +26,8 @@ pub(crate) struct WrongMaps {
     pub(crate) maps: BTreeSet<PageId>,
     /// The objects that own the pages with wrong entries, according to the page headers.
     pub(crate) objects: BTreeSet<i32>,
-    /// Whether two objects claim the same pages. If so, dropping or rebuilding one of them frees pages of the other.
+    /// Whether two objects claim the same pages. If so, dropping or rebuilding one object frees pages of the other
+    /// object.
     pub(crate) is_shared: bool,
     /// Tables that seem to lack pages because PFS marks the pages as free.
     pub(crate) called_free: BTreeSet<i32>,
@@ -95,7 +96,8 @@ impl WrongMaps {
             self.is_shared |= right.len() + wrong.len() > 1;
             self.objects.extend(wrong.iter().filter_map(|map| look.object(look.unit(*map)?)));
             misled.extend(wrong.iter().map(|_| extent));
-            // If a unit claims the extent and owns its pages, a GAM or SGAM page that disagrees is wrong.
+            // If a unit claims the extent, and the pages of the extent belong to this unit, a GAM or SGAM page that
+            // disagrees is wrong.
             match fixed.as_slice() {
                 // If no unit claims the extent, either GAM or SGAM is wrong. If some pages are in use, the extent is
                 // mixed and GAM is wrong; otherwise it is free and SGAM is wrong.
@@ -127,7 +129,7 @@ impl WrongMaps {
     }
 }
 
-/// The second owner that a finding names.
+/// Returns the second owner that a finding names; `None` if the finding names only one owner.
 fn owner_of(finding: &Finding) -> Option<Owner> {
     match finding.value("other_owner") {
         Some(Value::Owner(owner)) => Some(*owner),

@@ -89,8 +89,8 @@ pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, 
     }
 }
 
-/// Describes the log that is missing between the given backups and the log that the database still has; `None` if none
-/// is missing.
+/// Describes the missing log, which is a gap between the given backups, or lies between the given backups and the log
+/// that the database still has. `None` if no log is missing.
 fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     if let Some((from, to)) = usable.gap {
         return Some(format!("log backups are missing: from LSN {} to {}", lsn(from), lsn(to)));
@@ -106,7 +106,7 @@ fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     }
 }
 
-/// An LSN in the form used in texts.
+/// Formats an LSN for texts: three hexadecimal numbers for the VLF, the block and the slot.
 pub(crate) fn lsn(lsn: Lsn) -> String {
     format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
 }

@@ -17,7 +17,7 @@ use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore
 use crate::step::{Action, LossSummary, Step};
 use crate::without_backup::{export, without_backup};
 
-/// The steps of a restore or, without a usable backup, the steps that replace it.
+/// The steps that restore data. If no backup is usable, the steps that replace a restore.
 #[derive(Default)]
 pub(crate) struct Restored {
     pub(crate) steps: Vec<Step>,
@@ -120,7 +120,8 @@ fn proof(usable: &Usable) -> Option<String> {
     Some(format!("In the full backup of {finished}{over}, {copies}."))
 }
 
-/// Part of a sentence, such as `the 3 later log backups and the tail of the log bring`.
+/// Returns the part of a sentence that names the later log backups and the tail of the log, such as `the 3 later log
+/// backups and the tail of the log bring`.
 fn log_brings(usable: &Usable) -> String {
     match usable.of_kind(SetKind::Log).count() {
         0 => "the tail of the log brings".to_owned(),

@@ -77,7 +77,7 @@ pub(crate) fn from(set: &ChainSet) -> Option<String> {
     Some(format!("\n    FROM {}\n    WITH FILE = {}, NORECOVERY;", devices?.join(",\n         "), set.set.position))
 }
 
-/// `DISK = N'...'`, or `URL = N'...'` for object storage.
+/// Returns `DISK = N'...'`, or `URL = N'...'` for object storage; `None` if the path is not plain text.
 fn device(path: &Path) -> Option<String> {
     let (device, place) = storage::device(path)?;
     is_plain(&place).then(|| format!("{device} = {}", quote_text(&place)))
@@ -89,7 +89,8 @@ fn disk(path: &Path) -> Option<String> {
     is_plain(&place).then(|| quote_text(&place))
 }
 
-/// The statement `RESTORE DATABASE` or `RESTORE LOG` for a whole backup set.
+/// Returns the statement `RESTORE DATABASE` or `RESTORE LOG` for a whole backup set; `None` if a path is not plain
+/// text.
 pub(crate) fn restore(database: &str, set: &ChainSet) -> Option<String> {
     let what = if set.set.kind == SetKind::Log { "LOG" } else { "DATABASE" };
     Some(format!("RESTORE {what} {database}{}", from(set)?))

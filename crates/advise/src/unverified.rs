@@ -1,4 +1,4 @@
-//! Steps for things that were not verified. They ask the user to look at something; they never repair.
+//! Steps for things that were not verified. These steps ask the user to look at something; they never repair.
 
 use std::collections::{BTreeMap, BTreeSet};
 

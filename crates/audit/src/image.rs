@@ -195,8 +195,8 @@ fn known_length(page: Page<'_>, row: &[u8]) -> Option<usize> {
     }
 }
 
-/// The number of bytes to compare in the image of a row: all bytes except the version tag and the padding for a
-/// forwarding stub.
+/// Returns the number of bytes to compare in the image of a row: all bytes except the version tag and the padding for a
+/// forwarding stub. `None` if the place of the version tag is unknown.
 fn logged_length(image: &[u8]) -> Option<usize> {
     let status = *image.first()?;
     let is_of_data = !matches!(RecordKind::of(status), RecordKind::Index | RecordKind::GhostIndex);

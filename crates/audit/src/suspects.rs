@@ -11,8 +11,8 @@ use crate::missing::Missing;
 pub(crate) const MAX_SUSPECTS: usize = 10_000;
 /// Maximum number of stray LSNs to keep. A stray LSN is the LSN of a page for which the log has no record at this LSN.
 const MAX_STRAYS: usize = 10_000;
-/// Number of records to keep for a page with a broken chain: the records between the lost write and the next time that
-/// the server read the page.
+/// Number of latest records to keep for a page with a broken chain. After a lost write, the next record names the LSN
+/// of an earlier record; the kept records show whether the page really had this LSN.
 const MAX_EARLIER: usize = 16;
 /// Maximum number of pages to keep for each stray LSN.
 const PAGES_PER_STRAY: usize = 8;
@@ -27,7 +27,7 @@ pub(crate) enum Why {
     Lost,
     /// The row in this slot lacks the bytes that the page's last record wrote.
     Image(u16),
-    /// A record names an LSN of the page that is older than the page's previous record.
+    /// A log record names a page LSN that is older than the page's previous record.
     Links,
     /// The page's LSN differs from the LSNs of all its records.
     Apart,
@@ -51,11 +51,11 @@ pub(crate) struct Suspect {
     pub(crate) confirmed: Confirmed,
     /// Whether `record` is in a log block without a checksum.
     pub(crate) is_unprotected: bool,
-    /// The page's previous record in this pass over the log.
+    /// The LSN of the page's previous record in this pass over the log.
     before: Option<Lsn>,
     /// The evidence that the record at `before` concerns this page.
     before_confirmed: Confirmed,
-    /// The page's latest records in this pass; used only for [`Why::Links`].
+    /// The LSNs of the page's latest records in this pass; used only for [`Why::Links`].
     earlier: VecDeque<Lsn>,
     /// Whether a record has shown that the page does not contradict the log.
     pub(crate) is_cleared: bool,
@@ -91,7 +91,8 @@ impl Note {
     }
 }
 
-/// A page LSN in the range of the log, although the log has no record at this LSN for the pages that have it.
+/// An LSN of pages that lies in the range of the log, although the log has no record at this LSN for any of these
+/// pages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stray {
     /// Some of the pages with this LSN, each with its allocation unit.

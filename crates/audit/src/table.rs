@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) last: Stamp,
     /// A hash of the bytes that the last record wrote.
     pub(crate) image: Image,
-    /// Whether a record names an LSN of the page that is older than the page's previous record.
+    /// Whether a log record names a page LSN that is older than the page's previous record.
     pub(crate) is_broken: bool,
     /// Whether a log record freed the page after its last record. The server may then never write the page's earlier
     /// changes to disk. So the entry proves nothing, unless the deallocation was rolled back.

@@ -117,8 +117,8 @@ mod status_2005 {
 /// further dropped columns follow this ID.
 const DROPPED_2005: u32 = 0x1_0000;
 
-/// Sets the ID of a column of syshobtcolumns from sysrowsetcolumns. An ID can also be large because of other bits. Such
-/// an ID does not belong to a dropped column, but to a column in use in an upgraded base table.
+/// Sets the ID of a column of syshobtcolumns to its ID in sysrowsetcolumns, and marks dropped columns. Only the exact
+/// high bits of [`DROPPED_2005`] mark a dropped column: columns in use of upgraded base tables have other high bits.
 pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     column.id = id;
     column.status &= !column_status::DROPPED;

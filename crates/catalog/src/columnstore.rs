@@ -20,8 +20,8 @@ pub struct Columnstore {
     pub dictionaries: Vec<Dictionary>,
     /// Rows of syscsrowgroups, ordered by rowset and group. Empty before SQL Server 2014.
     pub row_groups: Vec<RowGroup>,
-    /// The names of the base tables that have rows but could not be read. It lists only the three base tables for
-    /// columnstore indexes.
+    /// The names of the base tables that have rows but could not be read. Only the three base tables for columnstore
+    /// indexes are listed here.
     pub unread: Vec<&'static str>,
 }
 
@@ -48,7 +48,7 @@ pub struct Segment {
     /// The encoding. 1 means values, 2 values with a dictionary, 3 strings with a dictionary, and 4 and 5 values that
     /// are stored directly.
     pub encoding: i32,
-    /// The value that code 0 stands for, in units of `magnitude`.
+    /// The value that code 0 represents, in units of `magnitude`.
     pub base_id: i64,
     /// The unit in which codes are counted.
     pub magnitude: f64,

@@ -108,10 +108,10 @@ pub struct IdentityMark {
 }
 
 impl IdentityMark {
-    /// Reads the current value, the increment, the seed, and a byte of flags. Each of the three values has the length
-    /// of the column's type. The identity columns of Service Broker queues, which are declared as IDENTITY(0,1), have
-    /// this form. So does every identity column that could be compared with the rows of its table. A decimal always has
-    /// 20 bytes here, whatever its precision ([`mark_decimal`]).
+    /// Reads the current value, the increment, the seed, and a byte of flags. `None` if the bytes have another form.
+    /// Each of the three values has the length of the column's type, but a decimal always has 20 bytes, whatever its
+    /// precision ([`mark_decimal`]). The identity columns of Service Broker queues, which are declared as
+    /// IDENTITY(0,1), have this form. So does every identity column that could be compared with the rows of its table.
     fn read(bytes: &[u8], kind: u8, precision: u8) -> Option<Self> {
         const UNUSED: u8 = 0x1;
         /// A flag that is set in databases created by SQL Server 2000.
@@ -140,9 +140,9 @@ impl IdentityMark {
 /// The length of a decimal in an identity mark, in bytes.
 const MARK_DECIMAL_BYTES: usize = 20;
 
-/// Reads a decimal in an identity mark. It consists of its length in 4-byte words (5), its precision, its scale, its
-/// sign, and 16 bytes of digits. The scale is 0, because identity columns have no fraction. 71 of 71 marks of decimal
-/// columns in real files have this form.
+/// Reads a decimal in an identity mark; `None` if the bytes have another form. The decimal consists of its length in
+/// 4-byte words (5), its precision, its scale, its sign, and 16 bytes of digits. The scale is 0, because identity
+/// columns have no fraction. 71 of 71 marks of decimal columns in real files have this form.
 fn mark_decimal(bytes: &[u8], precision: u8) -> Option<i64> {
     const WORDS: u8 = 5;
     let (&[words, digits, scale], value) = bytes.split_first_chunk()?;

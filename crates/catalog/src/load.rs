@@ -82,7 +82,8 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
     })
 }
 
-/// The ID of a clustered index with fixed IDs. It is both the allocation unit ID and the rowset ID.
+/// Computes the ID of a clustered index of a base table whose IDs are fixed. The same number is the allocation unit ID
+/// and the rowset ID.
 pub(crate) fn fixed_id(object_id: i32) -> u64 {
     (object_id as u64) << 16
 }
@@ -140,7 +141,8 @@ fn note_missing_rows(
     }
 }
 
-/// Where the rows of a rowset are stored: the in-row allocation unit and the root page.
+/// Returns the place of a rowset's rows: the in-row allocation unit and its root page. `None` if the rowset has no
+/// in-row unit.
 fn place_of<'a>(database: &Database, rowset_id: u64) -> Option<Place<'a>> {
     database.units.iter().find(|unit| unit.owner_id == rowset_id && unit.kind == UnitKind::InRow).map(place_in)
 }
@@ -150,9 +152,9 @@ fn place_in<'a>(unit: &AllocUnit) -> Place<'a> {
     Place { unit: unit.id, start, expansion: None }
 }
 
-/// Where the rows of a rowset are stored. The rows may be compressed. The form of compressed non-leaf entries is
-/// undocumented, so their child pointers cannot be followed. Unless the root is the only leaf, the scan of a compressed
-/// rowset therefore starts at the first page that the catalog names.
+/// Returns the place of a rowset's rows, which may be compressed; `None` if the rowset has no in-row unit. The form of
+/// compressed non-leaf entries is undocumented, so their child pointers cannot be followed. Therefore, the scan of a
+/// compressed rowset starts at the first page that the catalog names, unless the root is the only leaf.
 pub(crate) fn place_of_rowset<'a>(
     database: &Database,
     rowset: &Rowset,

@@ -48,7 +48,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Appends the fragments that `links` point to.
+    /// Appends the fragments that `links` point to. `None` if a fragment is not sound, or if the value becomes too
+    /// long.
     fn links(&mut self, links: Links<'_>, levels: usize) -> Option<()> {
         if links.size() > self.max_bytes as u64 {
             return None;
@@ -58,6 +59,7 @@ impl Reader<'_> {
     }
 
     /// Appends the fragment at `place` and all fragments below it. `size` is the expected number of bytes, if known.
+    /// `None` if a fragment is not sound or has another size, or if the value becomes too long.
     fn piece(&mut self, place: RecordId, size: Option<u64>, levels: usize) -> Option<()> {
         let below = levels.checked_sub(1)?;
         self.pieces_left = self.pieces_left.checked_sub(1)?;

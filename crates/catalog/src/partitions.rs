@@ -126,7 +126,7 @@ fn counts_from_1(numbers: impl Iterator<Item = i32>) -> bool {
 }
 
 /// Reads a boundary from a sql_variant, which consists of the base type, the version, the properties and the value
-/// (docs/format/types-and-keys.md#sql_variant).
+/// (docs/format/types-and-keys.md#sql_variant). `None` if the value has the wrong length for the base type.
 fn boundary(variant: &[u8]) -> Option<Boundary> {
     let (&kind, property) = (variant.first()?, |at: usize| variant.get(at).copied().unwrap_or_default());
     let mut info = TypeInfo { xtype: kind, ..TypeInfo::default() };

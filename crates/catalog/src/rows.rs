@@ -97,8 +97,8 @@ pub(crate) fn scan(
                 bad_records += 1;
                 continue;
             };
-            // The leaves of a clustered index contain neither forwarded rows nor index rows. If a record states that it
-            // is one of these, its row is lost, not deleted.
+            // The leaves of a clustered index contain neither forwarded rows nor index rows. If the type of a record is
+            // one of these two, the record is damaged, so its row is lost, not deleted.
             match RecordKind::of(record.status()) {
                 RecordKind::Primary => visit(place_of(page, entry), record),
                 RecordKind::GhostData | RecordKind::GhostVersion => {}

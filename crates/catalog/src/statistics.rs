@@ -124,8 +124,8 @@ fn descriptions(
             found.insert(key, Statistics { name, status, ..Statistics::unknown(key) });
         }
     })?;
-    // For each index, its columns by their position among the key columns. Statistics without an index have their own
-    // positions.
+    // For each index or statistics, the column at each position. An index numbers its key columns; statistics that
+    // belong to no index number their own columns.
     let mut places: BTreeMap<Key, BTreeMap<u64, u32>> = BTreeMap::new();
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1"];
     read_base_table(source, database, SYSISCOLS, &columns, |_, values| {

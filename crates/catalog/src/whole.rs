@@ -32,8 +32,8 @@ fn sound(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
     }
 }
 
-/// The leaves that the lowest non-leaf level lists, in the order of that level. If the root is a leaf, the list
-/// contains only the root.
+/// Returns the leaves that the lowest non-leaf level lists, in the order of that level. If the root is a leaf, the list
+/// contains only the root. `None` if a page cannot be read or has the wrong type.
 fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageId>> {
     let mut at = unit.root;
     for _ in 0..MAX_DEPTH {
@@ -54,7 +54,8 @@ fn leaves_of_tree(source: &dyn PageSource, unit: &AllocUnit) -> Option<Vec<PageI
     None
 }
 
-/// The children of all pages of one level. `first` is the first page of that level.
+/// Returns the children of all pages of one level. `first` is the first page of that level. `None` if a page cannot be
+/// read or does not belong to the level.
 fn children_of_level(source: &dyn PageSource, unit: AllocUnitId, first: PageId) -> Option<Vec<PageId>> {
     let (mut seen, mut all, mut at) = (HashSet::new(), Vec::new(), first);
     while !at.is_none() {

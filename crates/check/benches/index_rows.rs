@@ -1,10 +1,10 @@
 //! Measures the cost of a nonclustered index per row of its table, including the cost of reading the index pages:
 //! `cargo bench -p mdfsck-check --bench index_rows`.
 //!
-//! SQL Server 2012 takes 20 times as long to check an index on a computed column as to check an ordinary index, and 58
-//! times as long to check a filtered index on a sparse column. Here, a check with one of these indexes may take 1.3
-//! times as long as a check with an ordinary index. The output shows the ratio of the checks, and also the ratio of the
-//! costs that each index adds to a check of the table alone.
+//! SQL Server 2012 takes 20 times as long to check an index on a computed column as to check an ordinary index. For a
+//! filtered index on a sparse column, it takes 58 times as long. Here, a check with an index of either kind may take
+//! 1.3 times as long as a check with an ordinary index. The output shows the ratio of the checks, and also the ratio of
+//! the costs that each index adds to a check of the table alone.
 
 mod sweep;
 

@@ -133,7 +133,7 @@ impl Meter {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Takes a sample if one is due, and returns it.
+    /// Takes a sample if a sample is due, and returns it; `None` if no sample is due.
     pub(crate) fn sample(&self, space: &TempStore) -> Option<Sample> {
         let now = self.start.elapsed().as_nanos() as u64;
         let due = self.next_sample_nanos.load(Ordering::Relaxed);

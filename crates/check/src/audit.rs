@@ -25,7 +25,8 @@ pub(crate) enum IdentityFault {
     PageId,
 }
 
-/// Checks the protection and the page ID of a page as stored on disk.
+/// Checks the protection and the page ID of a page as stored on disk. Returns the first fault; `None` if both are
+/// right.
 pub(crate) fn identity(bytes: &PageBytes, id: PageId) -> Option<IdentityFault> {
     if let Err(fault) = verify(bytes) {
         return Some(IdentityFault::Protection(fault));

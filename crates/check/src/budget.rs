@@ -1,12 +1,12 @@
 //! A limit on the cost of evaluating the expressions of the catalog. The expressions come from the file, and evaluating
-//! a crafted one could take hours for a few rows. So evaluation steps are counted, and an expression that exceeds the
-//! limit is reported as not verified.
+//! a crafted expression could take hours for a few rows. So evaluation steps are counted, and an expression that
+//! exceeds the limit is reported as not verified.
 //!
 //! The limit applies to each page separately. The number of steps for a page's rows depends on that page alone, because
 //! every kind of run evaluates the rows in the same order. So the cost of a run grows at most in proportion to the
-//! number of pages that the run reads, and its result does not depend on threads, batches or other pages. Expressions
-//! that are evaluated for many rows at once (`expr::Integers`, `expr::Selection`) use no steps, so the result does not
-//! depend on whether they are evaluated in this way.
+//! number of pages that the run reads. The result of a run does not depend on threads, batches or other pages.
+//! Expressions that are evaluated for many rows at once (`expr::Integers`, `expr::Selection`) use no steps, so the
+//! result does not depend on whether they are evaluated in this way.
 
 use format::PageId;
 

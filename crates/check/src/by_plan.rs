@@ -1,5 +1,5 @@
-//! One value for each plan of a check, by the plan's index in the list of plans. A plan without a value has the
-//! default.
+//! One value for each plan of a check, by the plan's index in the list of plans. A plan says how the check handles one
+//! index, constraint or column. A plan without a value has the default.
 
 use crate::wire::wire;
 

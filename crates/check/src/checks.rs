@@ -1,6 +1,6 @@
 //! The complete list of the checks of pages and of rows; no other module knows all checks. Pages and rows are passed to
-//! the checks in the order of the list. The sums are evaluated in this order too, but those of the checks of pages are
-//! evaluated before those of the checks of rows.
+//! the checks in the order of the list. The sums are evaluated in this order too, except that all checks of pages come
+//! before all checks of rows.
 
 use catalog::Database;
 use source::PageSource;

@@ -469,8 +469,8 @@ fn of_row(context: &Context<'_>, unit: UnitIndex, row: RecordId, finding: Findin
     }
 }
 
-/// Length of an off-row value. It is stored in the last link of the row-overflow pointer or in-row LOB root
-/// (docs/format/lob.md#pointers-in-rows).
+/// Reads the length of an off-row value from the last link of the row-overflow pointer or in-row LOB root
+/// (docs/format/lob.md#pointers-in-rows). `None` if the bytes are no such pointer.
 fn value_length(pointer: &[u8]) -> Option<u32> {
     let is_pointer = matches!(pointer.first(), Some(2 | 4)) && pointer.len() >= 24 && pointer.len().is_multiple_of(12);
     u32_at(pointer, pointer.len().checked_sub(12)?).filter(|_| is_pointer)

@@ -118,8 +118,8 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
         }
     }
     // A column may have been added after a row group was made, and the segments of dropped columns remain. Until SQL
-    // Server 2014, a row group kept its number when it was compressed, so a row group with a new column may have a
-    // lower number than others without the column.
+    // Server 2014, a row group kept its number when it was compressed. So a row group with a new column may have a
+    // lower number than row groups without the column.
     if rowset.layout.columns.iter().any(catalog::RowsetColumn::is_dropped) || !made_by(VERSION_2016) {
         return faults;
     }
@@ -203,7 +203,8 @@ fn is_missing(
     (unit, blob): (UnitIndex, Blob),
 ) -> Result<bool, Unread> {
     if !rowset.units.contains(&(unit as usize)) {
-        // If all allocation maps could be read, another unit owns the page.
+        // The page does not belong to the rowset. If all allocation maps could be read, another unit owns the page, so
+        // the root is missing.
         return Ok(context.survey.unread.is_empty() && context.source.read_page(blob.root.page).is_some());
     }
     let bytes = match sound(context, target, unit, blob.root.page)? {
@@ -312,7 +313,8 @@ mod tests {
     fn what_older_servers_wrote_is_known_less_well() {
         let mut database = database();
         database.boot.as_mut().unwrap().create_version = 782;
-        // The row group was a delta store from before the column was added, and was compressed afterwards.
+        // An older server may have compressed a row group whose delta store it made before the column was added. So a
+        // missing segment is no fault.
         database.columnstore.segments.remove(3);
         assert!(faults(&database, &database.rowsets[0]).is_empty());
         database.columnstore.segments[0].base_id = 7;

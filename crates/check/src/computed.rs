@@ -45,7 +45,7 @@ struct Persisted {
 /// The persisted computed columns of all tables.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// Only units that have pages have entries.
+    /// The columns of each unit. Only units that have pages have entries.
     units: PerUnit<Vec<Persisted>>,
     counters: usize,
     /// Columns that cannot be computed, each with its unit and the reason.

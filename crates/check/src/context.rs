@@ -50,7 +50,7 @@ pub(crate) struct Context<'a> {
     pub(crate) in_flight: Option<InFlight>,
     /// Tables whose pre-checks failed, unless the log may explain the failure.
     pub(crate) ended: Ended,
-    /// Only units that have pages have keys.
+    /// The key columns of each B-tree. Only units that have pages have entries.
     keys: PerUnit<Option<Box<Keys>>>,
     /// Whether accelerated database recovery is on or was on before.
     rows_hold_versions: bool,

@@ -234,8 +234,8 @@ impl Pass<'_> {
     }
 
     /// Judges the pages that failed their identity check or have an unknown page type. A page that a sound page links
-    /// to is in use, and encrypted databases never take over old content of the disk, so a failed identity check of
-    /// such a page is a finding.
+    /// to is in use. Encrypted databases never take over old content of the disk, so a failed identity check of a page
+    /// in use is a finding.
     fn doubtful_pages(&mut self, coverage: &mut Coverage) {
         let (mut named, mut others) = (0, 0);
         for id in self.doubtful.iter() {
@@ -273,7 +273,8 @@ impl Pass<'_> {
     }
 }
 
-/// A contradiction within the header of a page, independent of where the page is used.
+/// Returns the first contradiction within the header of a page, independent of where the page is used; `None` if there
+/// is no contradiction.
 fn fault_of_header(id: PageId, header: &PageHeader) -> Option<Finding> {
     let owner = Owner::unknown(header.alloc_unit());
     let test = |text: &str, value: u8, against: u8| {

@@ -265,7 +265,8 @@ impl List {
         match self.space.file() {
             Ok(file) => {
                 self.findings.file = Some(Stored { file, bytes: 0, count: 0 });
-                // Only now can the file offset of each group be computed.
+                // The file offset of a group is computed here, because it depends on the encoded lengths of the
+                // findings before it.
                 let kept = std::mem::take(&mut self.findings.kept);
                 let mut group = 0;
                 for (at, finding) in kept.into_iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Keyed hashes of facts, added up in any order. If two sums are equal, they were made from equal sets of facts.
 //!
 //! Sums use wrapping addition, never XOR: under XOR, a surplus fact that occurs twice would cancel itself. Every run
-//! uses a new key. So no one can craft a file whose facts cancel, and if the sums of different sets are equal by chance
-//! (probability 2^-64 per comparison, or less), this does not repeat in the next run.
+//! uses a new key, so no one can craft a file whose facts cancel. The sums of different sets may be equal by chance,
+//! with a probability of at most 2^-64 per comparison. Such a coincidence does not repeat in the next run.
 
 mod key;
 
@@ -23,7 +23,7 @@ pub(crate) struct FactHash {
 /// Hashes a sequence of values under the run's key.
 pub(crate) struct Hasher<'k> {
     state: State,
-    /// Whether the current pair has its first word but not yet its second.
+    /// Whether the current pair of words has its first word but not yet its second.
     is_open: bool,
     keys: &'k WordKeys,
 }
@@ -148,15 +148,15 @@ pub(crate) type RowHash = (u64, u64);
 #[derive(Default)]
 pub(crate) struct RowHashes {
     states: Vec<State>,
-    /// Whether the rows have an open pair; `None` if some rows have one and others do not.
+    /// Whether the rows wait for the second word of a pair; `None` if some rows do and others do not.
     are_open: Option<bool>,
-    /// For each row, whether it has an open pair; used only if `are_open` is `None`.
+    /// For each row, whether it waits for the second word of a pair; used only if `are_open` is `None`.
     open: Vec<bool>,
     keys: WordKeys,
 }
 
 impl RowHashes {
-    /// Starts with this number of rows, without any values.
+    /// Starts the hashes of `rows` rows, without any values.
     pub(crate) fn start(&mut self, hash: &FactHash, rows: usize) {
         self.keys = hash.words;
         self.states.clear();
@@ -201,7 +201,7 @@ impl RowHashes {
         });
     }
 
-    /// Adds a value to each row with the given function.
+    /// Adds a value to each row by calling `add` with the row's hasher.
     #[inline(always)]
     pub(crate) fn add<T>(&mut self, values: impl Iterator<Item = T>, add: impl Fn(&mut Hasher<'_>, T)) {
         if let Some(are_open) = self.are_open {
@@ -411,28 +411,28 @@ impl FactHash {
         Sum(fold(first ^ k3, k2 | 1), fold(second ^ k2, k1 | 1))
     }
 
-    /// The fact that a page exists.
+    /// Hashes the fact that a page exists.
     pub(crate) fn page(&self, page: PageId) -> Sum {
         self.hash(number(page), 0)
     }
 
-    /// The fact that `from` points to `to`.
+    /// Hashes the fact that `from` points to `to`.
     pub(crate) fn link(&self, from: PageId, to: PageId) -> Sum {
         self.hash(number(from), number(to))
     }
 
-    /// The fact that the forwarding stub at `stub` points to the row at `row`.
+    /// Hashes the fact that the forwarding stub at `stub` points to the row at `row`.
     pub(crate) fn forward(&self, stub: RecordId, row: RecordId) -> Sum {
         self.hash(record_number(stub), record_number(row))
     }
 
-    /// The fact that the record at `at` is a fragment of the off-row value `id`.
+    /// Hashes the fact that the record at `at` is a fragment of the off-row value `id`.
     pub(crate) fn fragment(&self, at: RecordId, id: u64) -> Sum {
         self.hash(record_number(at), id)
     }
 
-    /// The fact that the subtree under the fragment at `at`, which is `level` levels above the data, has `size` bytes
-    /// of the value.
+    /// Hashes the fact that the subtree under the fragment at `at` has `size` bytes of the value. The fragment is
+    /// `level` levels above the data.
     pub(crate) fn part(&self, at: RecordId, size: u64, level: u16) -> Sum {
         let Sum(first, second) = self.hash(record_number(at), size);
         self.hash(first ^ u64::from(level), second)

@@ -59,7 +59,8 @@ pub(crate) struct PlanSums {
     off_row: u64,
 }
 
-/// The plans of a unit to whose sums the rows of a page have already been added, one bit per plan.
+/// One bit for each plan of a unit: whether the rows of the current page have already been added to the sums of the
+/// plan.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Added(u64);
 
@@ -165,8 +166,8 @@ fn page(
             false => handled.complex = Done::Except(complex),
         }
     }
-    // `handled` was set when a plan was skipped, so it lacks the plans that were added to the sums later. The result
-    // must contain these plans too.
+    // When a plan is skipped, `handled` records only the plans that were added before it. The result must also contain
+    // the plans that were added after it.
     let rest = |done, added| if matches!(done, Done::All) { done } else { Done::Except(added) };
     Handled { plain: rest(handled.plain, plain), complex: rest(handled.complex, complex) }
 }

@@ -205,7 +205,8 @@ fn text_page(plans: &Plans, context: &Context<'_>, page: &TextPage<'_>, sums: &m
     }
 }
 
-/// The finding for a fragment whose type is unknown or cannot occur on a page of this type.
+/// Returns the finding for a fragment whose type is unknown or cannot occur on a page of this type; `None` if the type
+/// is allowed.
 fn misplaced(fragment: &Fragment<'_>, page: Page<'_>) -> Option<Finding> {
     let page_type = page.header().page_type;
     let finding = match fragment.node() {

@@ -20,8 +20,8 @@ pub struct LogAudit {
     pub images_compared: u64,
     /// Pages that were last changed before the oldest record of the log.
     pub pages_older: u64,
-    /// Pages that were changed within the period of the log but have no log record of their own, because the changes to
-    /// their rows were not logged.
+    /// Pages that were changed in the period that the log covers, although no log record is about the page itself,
+    /// because the changes to its rows were not logged.
     pub pages_without_records: u64,
     /// LSNs of the oldest and the last record of the log.
     pub range: Option<(Lsn, Lsn)>,
@@ -92,8 +92,8 @@ pub struct LogAuditDoubt {
 }
 
 impl LogAudit {
-    /// Whether pages are newer than the end of the log. Recovery would leave these pages unchanged, among pages in an
-    /// older state.
+    /// Returns whether some pages are newer than the end of the log. Recovery would bring only the other pages to the
+    /// state at the end of the log, so the database would be inconsistent.
     pub fn has_newer_pages(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.kind == LogAuditDoubtKind::LogEnd)
     }
@@ -118,7 +118,7 @@ wire!(LogAudit {
 });
 wire!(LogAuditDoubt { kind, scope, count });
 
-/// Encoded as the ID of its limit, because each kind has its own limit.
+/// Each kind has its own limit, so a kind is encoded as the ID of its limit.
 impl Wire for LogAuditDoubtKind {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         self.limit().write(to)

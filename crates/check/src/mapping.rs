@@ -12,7 +12,7 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 use crate::units::{Shape, UnitIndex};
 
-/// The smallest limit on the number of runs in the map of a file; it applies to small files.
+/// The number of runs that the map of any file may have, however small the file is.
 const LEAST_RUNS: usize = 16;
 /// The maximum number of unread pages in the list.
 const MAX_UNREAD: usize = 1 << 12;
@@ -36,14 +36,14 @@ pub(crate) fn page_map(context: &Context<'_>, unread: &UnreadPages) -> PageMap {
     PageMap { files, owners, unread: each_once(of_sweep.chain(maps).take(MAX_UNREAD).collect()) }
 }
 
-/// Keeps one entry per page, the one with the largest count.
+/// Keeps only one entry per page: the entry with the largest count.
 fn each_once(mut unread: Vec<(PageId, u64)>) -> Vec<(PageId, u64)> {
     unread.sort_unstable_by_key(|(page, count)| (*page, Reverse(*count)));
     unread.dedup_by_key(|(page, _)| *page);
     unread
 }
 
-/// The heaps and indexes with the most extents. Also, for each unit, the position of its owner in this list.
+/// Returns the heaps and indexes with the most extents and, for each unit, the position of its owner in this list.
 fn owners(context: &Context<'_>) -> (Vec<MapOwner>, Vec<u16>) {
     let units = context.units.list();
     let owner_of = |unit: UnitIndex| {
@@ -104,7 +104,8 @@ fn extent_of(context: &Context<'_>, file: &FileMap, extent: u32, numbers: &[u16]
     (state, MapRun::NO_OWNER)
 }
 
-/// Divides a file into cells that form at most `most` runs. Also returns the binary logarithm of the number of extents
+/// Divides a file into cells of equal size, and returns runs of cells with the same use and owner. The cells are just
+/// large enough that there are at most `most` runs. The first result is the binary logarithm of the number of extents
 /// per cell.
 fn runs(extents: u32, most: usize, counts: &mut Counts, extent: impl Fn(u32) -> (MapState, u16)) -> (u32, Vec<MapRun>) {
     let mut shift = 0;
@@ -199,7 +200,8 @@ mod tests {
         let (shift, found) = cells(1000, 16, used);
         assert_eq!(shift, 1);
         assert_eq!(found, [MapRun { cells: 1000_u32.div_ceil(1 << shift), owner: 1, state: MapState::Data }]);
-        // All extents differ. The limit must hold, and no extent may be lost.
+        // Adjacent extents have different owners. The number of runs must not exceed the limit, and the cells must
+        // cover all extents.
         let owners = |extent: u32| (MapState::Data, (extent.wrapping_mul(2_654_435_761) >> 20) as u16);
         for (extents, most) in [(1, 16), (17, 16), (100_000, 16), (100_000, 1000), (1 << 20, 4096)] {
             let (shift, found) = cells(extents, most, owners);

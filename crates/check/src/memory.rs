@@ -20,7 +20,7 @@ pub(crate) const CHUNK_PAGES: u32 = 128;
 const BYTES_PER_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
 /// Memory per page for the PFS byte, the extent's owner, and the GAM and SGAM bits, with a reserve.
 const BYTES_PER_PAGE: u64 = 2;
-/// Memory for the facts about a unit before the sweep, and for its entry in the sums of each thread.
+/// Memory for one unit: for the facts that are known before the sweep, and for the unit's entry in the sums.
 const BYTES_PER_UNIT: u64 = size_of::<Unit>() as u64 + 64;
 /// Memory that one thread needs for the sums of a unit with pages: the unit's own sums, those of each level of its
 /// tree, and those of an index.
@@ -50,14 +50,14 @@ pub(crate) fn queue_buffers(readers: usize, threads: usize) -> usize {
     readers + 2 * threads
 }
 
-/// The memory for expressions that are compiled before the sweep: filters, computed columns and, if requested,
-/// conditions of CHECK constraints, for tables with pages. The expressions are compiled here to measure them, because
-/// the length of the text does not predict their size: an IN list needs up to about a hundred times as many bytes as
-/// its text.
+/// Returns the memory, in bytes, for expressions that are compiled before the sweep: filters, computed columns and, if
+/// requested, conditions of CHECK constraints. Only expressions of tables with pages count. To measure the expressions,
+/// this function compiles them: the length of the text does not predict the size, because an IN list needs up to about
+/// a hundred times as many bytes as its text.
 fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&Rowset) -> bool) -> u64 {
     let compiled = |formula: Result<Formula, Reason>| match formula {
         Ok(formula) => formula.bytes(),
-        // The reason contains the text of the expression.
+        // An expression that cannot be compiled leaves a reason, and the text of the reason contains the expression.
         Err(reason) => 2 * reason.text.len() as u64,
     };
     let each = |object_id: i32, compile: &dyn Fn(Expressions<'_>) -> Result<Formula, Reason>| -> u64 {
@@ -67,8 +67,8 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
     let of_tables = database.expressions.iter().map(|expression| match expression.kind {
         ExpressionKind::Filter => each(expression.object_id, &|of| of.filter(expression.sub_id)),
         ExpressionKind::ComputedColumn => {
-            // One compiled copy of the expression for the rows of the table, and one for each index that contains the
-            // column. Most computed columns are in no index.
+            // A run keeps one compiled copy of the expression for the rows of the table, and one for each index that
+            // contains the computed column. Most computed columns are in no index.
             let id = expression.sub_id.cast_unsigned();
             let has_it = |columns: &Vec<IndexColumn>| columns.iter().any(|column| column.column_id == id);
             let indexes = database.index_columns.range((expression.object_id, 0)..=(expression.object_id, i32::MAX));
@@ -113,7 +113,7 @@ impl MemoryBudget {
         let rows: u64 = database.rowsets.iter().filter(occupied).map(of_columns).sum();
         let reports = database.rowsets.len() as u64 * BYTES_PER_ROWSET;
         // A run first reads all rows, then drops the programs for the rows, then builds the reports of the rowsets. So
-        // only the larger of the two amounts counts: that of the programs or that of the reports.
+        // the programs and the reports are never in memory together, and only the larger amount counts.
         let in_turn = rows.max(reports);
         let with_pages = database.units.iter().filter(|unit| has_pages(unit)).count() as u64;
         let readers = match options.readers {
@@ -137,10 +137,10 @@ impl MemoryBudget {
             + expression_bytes(database, options, |rowset| occupied(&rowset))
             + threads * a_thread
             + buffers as u64 * BYTES_PER_CHUNK;
-        // The catalog's keys are compared after the programs for the rows were dropped and before the reports are
-        // built, when the facts are no longer needed. The memory of the programs may be fragmented after they were
-        // dropped, so only half of it counts. The size of the files limits the estimate for the keys, in case the row
-        // and page counts in the catalog are damaged.
+        // The run compares the keys of the catalog when it no longer needs the facts. At that time, it has already
+        // dropped the programs for the rows but has not built the reports yet. So the keys may use the memory of the
+        // facts and half of the memory of the programs; the other half may be fragmented. The file size limits the
+        // estimate for the keys, because the row and page counts in the catalog may be damaged.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
         Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), mapped }
     }

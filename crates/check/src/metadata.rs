@@ -52,7 +52,7 @@ pub(crate) fn check(
         coverage.note(limit, format!("sys.{}", gap.table), count);
     }
     if database.gaps.iter().any(|gap| matches!(gap.fault, Some(ChainFault::Unread { .. }))) {
-        // The missing parts may be in the pages that could not be read.
+        // Nothing is reported, because the missing parts of the catalog may be in the pages that could not be read.
     } else if unusable {
         findings.push(Finding::new(&registry::CATALOG_UNUSABLE));
     } else if is_of_another_version(database) {

@@ -119,7 +119,8 @@ impl Reader {
         }
     }
 
-    /// A page of type text, if it is sound, with the bits restored that torn-page protection replaced.
+    /// Returns page `id` if it is a sound text page; `None` otherwise. The bits that torn-page protection replaced are
+    /// restored.
     fn page(&mut self, source: &dyn PageSource, id: PageId) -> Option<&PageBytes> {
         let kept = self.pages.iter().position(|(kept, _)| *kept == id);
         let at = kept.unwrap_or_else(|| {
@@ -147,8 +148,8 @@ fn sound_page(source: &dyn PageSource, id: PageId) -> Option<Box<PageBytes>> {
     matches!(Page::new(&page).header().kind(), Some(PageType::TextMix | PageType::TextTree)).then_some(page)
 }
 
-/// Pushes the children of a node of `level` onto the stack, with the first child on top. Each level is lower than the
-/// level above, and no child is empty, so reading a tree always ends.
+/// Pushes the children of a node of `level` onto the stack, with the first child on top. Each child must be one level
+/// lower, and empty children are left out, so reading a tree always ends.
 fn below(parts: &mut Vec<Part>, level: u16, links: Links<'_>) -> Option<()> {
     if level > MAX_LEVELS {
         return None;
@@ -229,7 +230,7 @@ mod tests {
         [&end[..if wide { 8 } else { 4 }], &page.to_le_bytes(), &[1, 0, 0, 0]].concat()
     }
 
-    /// A node: of type 2 within a tree, of type 5 as root.
+    /// Builds a node. `kind` is 2 for a node inside a tree, and 5 for the root.
     fn node(kind: u16, level: u8, links: &[(u64, u32)]) -> Vec<u8> {
         let count = links.len() as u8;
         let mut content = vec![count, 0, count, 0, level, 0];

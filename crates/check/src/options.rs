@@ -38,8 +38,8 @@ impl Scope {
         matches!(self, Self::Database | Self::Catalog)
     }
 
-    /// Whether the run needs the files of this filegroup. Besides its own filegroup, each scope needs the primary
-    /// filegroup with the catalog, and files whose filegroup is unknown.
+    /// Returns whether the run needs the files of this filegroup. Each scope needs the filegroup of its objects, the
+    /// primary filegroup with the catalog, and files whose filegroup is unknown.
     pub(crate) fn needs(&self, filegroup: u16) -> bool {
         const PRIMARY: u16 = 1;
         match self {
@@ -92,7 +92,7 @@ pub struct Options {
     /// With `constraints`: also check constraints that are disabled or not trusted, like CHECKCONSTRAINTS WITH
     /// ALL_CONSTRAINTS.
     pub all_constraints: bool,
-    /// Also compare identity columns with their current identity value.
+    /// Also compare the values in identity columns with the current identity value in the catalog.
     pub identities: bool,
     /// The maximum number of threads; 0 for one thread per processor.
     pub max_threads: usize,
@@ -110,8 +110,8 @@ pub struct Options {
     pub mapped_pages: Option<u64>,
     /// Folder for facts that do not fit into memory; `None` for the operating system's folder for temporary files.
     pub temp_dir: Option<PathBuf>,
-    /// Seed of the key for hashing facts. With `None`, every run uses a new key, so that a damaged file cannot be
-    /// crafted in such a way that its sums agree. A constant seed is for tests that must be repeatable.
+    /// Seed of the key for hashing facts. With `None`, every run uses a new key. So a damaged file cannot be crafted so
+    /// that its sums agree. A constant seed is for tests that must be repeatable.
     pub hash_seed: Option<u64>,
     /// The key for hashing facts, if processes exchange sums. Takes precedence over `hash_seed`.
     pub hash_key: Option<HashKey>,
@@ -138,7 +138,7 @@ pub enum RecoveryState {
     Done,
     /// Most pages are in the state that recovery would produce; the other pages are listed as not verified.
     Partial,
-    /// The log does not belong to this database at this point in time, or it cannot be used.
+    /// The log belongs to another database or to another point in time, or it cannot be used.
     Refused,
     /// The caller asked to ignore the log.
     Off,
@@ -233,7 +233,8 @@ pub const DEFAULT_MEMORY_BYTES: u64 = 128 << 20;
 static PROCESSORS: OnceLock<usize> = OnceLock::new();
 
 impl Options {
-    /// Whether NOINDEX excludes the logical checks of this index. It excludes nonclustered indexes of user tables.
+    /// Returns whether the option NOINDEX is set and applies to this index. NOINDEX excludes the logical checks of
+    /// nonclustered indexes of user tables.
     pub(crate) fn leaves_out(&self, database: &Database, object_id: i32, index_id: i32) -> bool {
         self.no_index && index_id > 1 && !database.is_system_table(object_id)
     }

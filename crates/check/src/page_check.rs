@@ -1,7 +1,7 @@
 //! The interface between the sweep and the checks of pages. A page check examines a page and its place among the other
 //! pages, but not its rows.
 //!
-//! A check is a type that implements [`PageCheck`], and a line in `checks`.
+//! Each page check is a type that implements [`PageCheck`] and is listed in the module `checks`.
 
 use catalog::Database;
 use format::{Page, PageId};
@@ -56,10 +56,12 @@ pub(crate) trait PageCheck: Default + Sync {
         findings: &mut Vec<Finding>,
     );
 
-    /// Writes data to temporary files if it exceeds a thread's share of memory. Called between pages.
+    /// Writes the data of a thread to temporary files if the data exceeds the memory that the thread may use. Called
+    /// between pages.
     fn bound(&self, _context: &Context<'_>, _sums: &mut Self::Sums) {}
 
-    /// Makes the comparisons that can be made after the sweep of one batch, and frees their memory.
+    /// Makes the comparisons for which the sweep of one batch is enough, and frees the memory that these comparisons
+    /// needed.
     fn end_batch(&self, _: &Context<'_>, _: &mut Tallies, _: &mut Self::Sums, _: &mut FindingCollector) {}
 
     /// Makes the comparisons that need only one part of a divided run. Called before the sums of the part are written.

@@ -42,9 +42,9 @@ impl CheckSums for Newer {
 }
 
 impl LastCheckpoint {
-    /// The last checkpoint of a database that was shut down cleanly. `None` for a backup, because it contains pages
-    /// that were changed after its checkpoint, and for a snapshot, because it records which pages of its database are
-    /// newer.
+    /// Returns the last checkpoint of a database that was shut down cleanly. The result is `None` for a backup, because
+    /// a backup contains pages that were changed after its checkpoint. It is also `None` for a snapshot, because a
+    /// snapshot records itself which pages of its source database are newer.
     pub(crate) fn of(database: &Database, source: &dyn PageSource) -> Self {
         let is_at_rest = source.backup().is_none() && source.snapshot().is_none();
         let is_known = |boot: &&catalog::Boot| is_at_rest && boot.clean_shutdown();

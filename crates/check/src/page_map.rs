@@ -4,14 +4,14 @@
 use format::PageId;
 use format::allocation::EXTENT_PAGES;
 
-/// The maximum number of runs of all files together. To stay within this limit, a cell of a file may contain 2, 4, 8
-/// ... extents.
+/// The maximum number of runs of all files together. The map of a file consists of cells of equal size. To stay within
+/// this limit, each cell may contain 2, 4, 8 ... extents instead of one extent.
 pub const MAX_RUNS: usize = 1 << 20;
 /// The maximum number of heaps and indexes that are listed. Extents of smaller heaps and indexes have the owner
 /// [`MapRun::UNNAMED`].
 pub const MAX_OWNERS: usize = (1 << 12) - 1;
-/// Bytes per run while the list of runs is built. When the list grows, it is copied, and both copies exist for a
-/// moment.
+/// Bytes per run while the list of runs is built. When the list grows, it is copied, and for a short time both copies
+/// are in memory.
 const BYTES_PER_RUN: u64 = 2 * size_of::<MapRun>() as u64;
 /// Bytes per unit while the units with the most extents are determined.
 const BYTES_PER_UNIT: u64 = 96;
@@ -35,7 +35,7 @@ pub enum MapState {
     Index,
     /// LOB or row-overflow data.
     Lob,
-    /// Columnstore and other kinds of data, or allocated without an owner.
+    /// Columnstore data, undocumented kinds of data, or an allocated extent without a known owner.
     Other,
     /// A mixed extent, with pages of several objects.
     Mixed,
@@ -96,8 +96,8 @@ pub struct MapOfFile {
     pub file_id: u16,
     /// Number of whole pages in the file.
     pub pages: u32,
-    /// The binary logarithm of the number of extents per cell. A cell of several extents has the combination of use and
-    /// owner that is most frequent in it.
+    /// The binary logarithm of the number of extents per cell. If the extents of a cell have different uses or owners,
+    /// the cell gets the most frequent combination of use and owner.
     pub cell_shift: u32,
     /// All cells, from the start of the file.
     pub runs: Vec<MapRun>,
@@ -110,7 +110,8 @@ pub struct PageMap {
     pub files: Vec<MapOfFile>,
     /// The owners with the most extents, in descending order of their extents.
     pub owners: Vec<MapOwner>,
-    /// Pages that could not be read: each unreadable allocation map and, for each file, the first other unreadable
-    /// page. The number next to a page says how many unreadable pages the entry represents.
+    /// Pages that could not be read. Each unreadable allocation map has its own entry. All other unreadable pages of a
+    /// file share one entry, with the address of the first page. The number in an entry is the number of its unreadable
+    /// pages.
     pub unread: Vec<(PageId, u64)>,
 }

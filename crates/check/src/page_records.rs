@@ -62,7 +62,8 @@ impl PageRecords {
         record(page, *self.audit.spans().get(slot)?)
     }
 
-    /// The columns for which the expanded record in a slot has no value.
+    /// Returns the columns whose values are missing in the expanded record of a slot, because their compressed form is
+    /// unknown.
     pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
         self.expanded.doubts(slot)
     }

@@ -55,7 +55,7 @@ pub struct Sweeper<'r, 'a> {
     checks: &'r Checks,
     metered: &'r Metered<'a>,
     findings_bytes: usize,
-    /// Fingerprint of the maps; the default value if another process has read the maps.
+    /// Fingerprint of the maps; the default value if this process did not read the maps itself.
     pub fingerprint: Fingerprint,
 }
 
@@ -70,8 +70,9 @@ pub struct Done {
     pub is_read: bool,
 }
 
-/// Reads the maps of a database and calls `act` with a sweeper for ranges of it. Calls `act` with `None` if no table
-/// page needs to be read: only allocation or the catalog is checked, or the database is encrypted.
+/// Reads the maps of a database and calls `act` with a [`Sweeper`], which can sweep ranges of the database. Calls `act`
+/// with `None` if no table page needs to be read: only allocation or the catalog is checked, or the database is
+/// encrypted.
 pub fn sweeper<R>(
     source: &dyn PageSource,
     database: &Database,
@@ -165,7 +166,8 @@ impl Sweeper<'_, '_> {
     }
 
     /// Writes the facts that are common to the maps of all ranges, for processes that do not read the maps themselves.
-    /// A reader of the output needs the same `head`.
+    /// `head` is not written, but the hashes of the output depend on it. So a reader of the output needs the same
+    /// `head`.
     ///
     /// # Errors
     ///
@@ -207,7 +209,8 @@ impl Sweeper<'_, '_> {
     ///
     /// # Errors
     ///
-    /// [`PartError`]. After an error, the output must not be used. A question of another run is rejected as damaged.
+    /// [`PartError`]. After an error, the output must not be used. A question that was written by another run is
+    /// rejected as damaged.
     pub fn answer(
         &mut self,
         question: &mut Question,
@@ -273,8 +276,8 @@ impl Sweeper<'_, '_> {
     }
 }
 
-/// Reads a part to its end and verifies that it is unchanged and was written with this key and this head. Equal parts
-/// have equal digests; different parts have different digests.
+/// Reads a part to its end and verifies that the part is unchanged and was written with this key and this head. Returns
+/// a digest of the part. Different parts have different digests.
 ///
 /// # Errors
 /// [`SumsError`] if the verification fails.
@@ -297,7 +300,7 @@ pub fn pages_with_findings(key: &HashKey, part: &mut Part<'_>, most: usize) -> R
     Ok(pages)
 }
 
-/// The head for the encoded results of comparing the pages with the log.
+/// The `head` with which the results of comparing the pages with the log are encoded.
 const AUDIT: &[u8] = b"audit";
 
 /// Encodes the results of comparing the pages with the log, so that the comparison is made only once for all processes
@@ -327,7 +330,7 @@ pub fn read_audit(key: &HashKey, mut bytes: &[u8]) -> Result<LogAudit, SumsError
     Ok(audit)
 }
 
-/// A hash of bytes under a key.
+/// Computes the hash of `bytes` with a secret key.
 pub fn digest(key: &HashKey, bytes: &[u8]) -> Digest {
     hash_of(&FactHash::of_key(key), &Digest::default(), bytes)
 }

@@ -52,13 +52,13 @@ struct Seen {
     undecided: u64,
 }
 
-/// The place of a value among the boundaries of a partition function.
+/// The position of a value relative to the boundaries of a partition function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// Between two boundaries: the value belongs to this partition, counted from 1.
     Partition(usize),
-    /// Equal to this boundary, counted from 1: the value belongs to the partition with the same number or to the next
-    /// partition.
+    /// The value equals this boundary, counted from 1. It belongs to the partition with the same number or to the next
+    /// partition, depending on the partition function.
     Boundary(usize),
 }
 
@@ -155,9 +155,9 @@ impl RowCheck for Plans {
     }
 }
 
-/// Counts the live rows of a page by their position relative to the boundaries of the partition. Returns `None` in
-/// three cases: the column is not in the fixed part, the column is NULL in some row, or some row is not certainly in
-/// its partition.
+/// Counts the live rows of a page by the position of their values relative to the boundaries of the partition. Returns
+/// `None`, so that the rows are checked one by one, in three cases: the column is not in the fixed part, the column is
+/// NULL in some row, or some row is not certainly in its partition.
 fn together(work: &UnitPlan, rows: Rows<'_>) -> Option<Seen> {
     let Column { column, fixed_length, .. } = &work.column;
     let (offset, length, null_bit) = (column.leaf_offset.unsigned_abs(), (*fixed_length)?, column.leaf_null_bit);
@@ -224,8 +224,8 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     }
 }
 
-/// The name under which both findings about a row record the number of the boundary that equals the row's value. The
-/// number is removed from the findings when it is known to which side of a boundary equal values belong.
+/// The evidence name of the number of the boundary that the row's value equals. The findings about a row carry this
+/// number until it is known to which side of a boundary equal values belong; then the number is removed.
 const BOUNDARY: &str = "boundary";
 
 /// The place of a row relative to the boundaries of its partition.
@@ -260,7 +260,8 @@ fn compare(work: &UnitPlan, value: Option<&[u8]>, boundary: &Boundary) -> Option
     })
 }
 
-/// The place of a value among all boundaries.
+/// Finds the position of a value among all boundaries. `None` if the comparison with a boundary gives no certain
+/// result.
 fn place(work: &UnitPlan, value: Option<&[u8]>) -> Option<Place> {
     let (mut low, mut high) = (0, work.boundaries.len());
     while low < high {
@@ -298,8 +299,8 @@ fn note(plans: &Plans, context: &Context<'_>, sums: &mut Sums, coverage: &mut Co
     }
 }
 
-/// Decides, once all rows have been seen, whether a finding of the sweep is a proof. Returns the finding in its final
-/// form; `None` if it is no proof.
+/// Decides, once all rows have been seen, whether a finding of the sweep is proven. Returns the finding in its final
+/// form; `None` if it is not proven.
 fn proven(
     plans: &Plans,
     context: &Context<'_>,

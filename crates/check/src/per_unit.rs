@@ -39,7 +39,8 @@ impl<T: Default> PerUnit<T> {
         values.get_or_insert_with(|| Box::new(std::array::from_fn(|_| T::default()))).get_mut(unit % TOGETHER)
     }
 
-    /// All values that are allocated, by ascending unit: the accessed values and those of adjacent units.
+    /// Returns all values in memory, by ascending unit: the accessed values, and the default values that were allocated
+    /// together with them.
     pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, &T)> {
         let made = (0..).step_by(TOGETHER).zip(&self.values).filter_map(|(at, values)| Some((at, values.as_ref()?)));
         made.flat_map(|(at, values)| (at..).zip(values.iter())).take_while(|(at, _)| *at < self.units)
@@ -76,8 +77,8 @@ impl<T: Default> Default for PerUnit<T> {
     }
 }
 
-/// Encoded as the number of units, followed by the values. A byte before each value says whether the value was
-/// accessed.
+/// The values are encoded as the number of units, followed by the values in order. A byte before each value says
+/// whether the value was accessed.
 impl<T: Default + Wire> Wire for PerUnit<T> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         (self.units as u64).write(to)?;

@@ -83,13 +83,13 @@ pub(crate) fn stretches(context: &Context<'_>, units: &BTreeSet<UnitIndex>) -> B
     stretches
 }
 
-/// The error that a page could not be read in a second look, or that it has changed since the sweep. The results of
-/// this second look prove nothing.
+/// The error of a second look in which a page could not be read, or had changed since the sweep. The results of this
+/// second look prove nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unread;
 
-/// Notes that a page of a unit could not be read in a second look, so that part of the unit counts as unknown from now
-/// on.
+/// Notes that a page of a unit could not be read in a second look. From now on, the unit counts as only partly read, so
+/// what its unread pages contain is unknown.
 pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Tallies, coverage: &mut Coverage) {
     if let Some(tally) = swept.units.get_mut(unit as usize) {
         tally.unread_pages += 1;
@@ -99,8 +99,8 @@ pub(crate) fn note_unread(context: &Context<'_>, unit: UnitIndex, swept: &mut Ta
     }
 }
 
-/// Takes a second look at units whose sums differ. For each unit, `name` reports the damaged places, unless a page
-/// cannot be read.
+/// Takes a second look at units whose sums differ. Calls `name` for each unit, to report the damaged places. If `name`
+/// cannot read a page, notes that the unit was not read completely.
 pub(crate) fn second_look(
     context: &Context<'_>,
     suspects: &BTreeSet<UnitIndex>,
@@ -157,7 +157,7 @@ pub(crate) fn look(
     Ok(look_at_content(context, target, id)?.map(|(unit, _, bytes)| (unit, bytes)))
 }
 
-/// Like `look`, and also returns the content that the audit found.
+/// Like `look`, and also returns what the audit learned about the content of the page.
 pub(crate) fn look_at_content(
     context: &Context<'_>,
     target: &mut Target,
@@ -216,8 +216,8 @@ pub(crate) fn rows_of_page(
     Ok(())
 }
 
-/// Adds a question about these units to the next round, for tasks to answer. If that round is full, does nothing: the
-/// question is asked again in a later round.
+/// Adds a question about these units to the next round. The tasks of the round will answer it. If the round has no room
+/// for another question, does nothing: the question is asked again in a later round.
 pub(crate) fn ask(context: &Context<'_>, rounds: &Rounds<'_>, of: Of, (units, bytes): (&BTreeSet<UnitIndex>, u64)) {
     if !rounds.has_room() {
         return;

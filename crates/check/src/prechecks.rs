@@ -31,8 +31,8 @@ pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Find
     findings
 }
 
-/// Base tables whose primitive checks failed. A server ends its run in this case. For these tables, it therefore
-/// reports only damaged pages (5233).
+/// Base tables whose primitive checks failed. In this case, a server ends its run, so the only other findings that it
+/// reports for these tables are damaged pages (5233).
 #[derive(Debug, Default)]
 pub(crate) struct Ended(BTreeSet<i32>);
 
@@ -82,7 +82,8 @@ pub(crate) fn is_led_astray(database: &Database, gap: &Gap) -> bool {
     gap.object_id == SYSALLOCUNITS && gap.fault.is_some_and(|fault| is_at_start(database, fault))
 }
 
-/// Whether a walk over sysallocunits failed at the page that the boot page points to.
+/// Returns whether the server's walk along the chain of sysallocunits failed at its first page, to which the boot page
+/// points.
 fn is_at_start(database: &Database, fault: ChainFault) -> bool {
     let first = database.boot.as_ref().map(|boot| boot.first_sysallocunits);
     match fault {
@@ -92,8 +93,8 @@ fn is_at_start(database: &Database, fault: ChainFault) -> bool {
     }
 }
 
-/// In the finding, the boot page takes the place of the previous page, because it points to the first page of the
-/// chain.
+/// Puts the boot page in the place of the previous page in a finding, because the boot page points to the first page of
+/// the chain.
 fn from_boot_page(finding: Finding) -> Finding {
     match finding.ref_page {
         None => finding.ref_page(PageId::BOOT),
@@ -101,8 +102,8 @@ fn from_boot_page(finding: Finding) -> Finding {
     }
 }
 
-/// Checks the root pages of the critical tables: 7985 for a damaged root, even if all rows could be read from the
-/// leaves.
+/// Checks the root pages of the critical tables. Reports a damaged root page as 7985, even if all rows could be read
+/// from the leaf pages.
 fn roots(source: &dyn PageSource, database: &Database, findings: &mut Vec<Finding>) {
     for rowset in database.rowsets.iter().filter(|row| CRITICAL.contains(&row.object_id) && row.index_id == 1) {
         let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));

@@ -8,17 +8,17 @@ use crate::report::Sample;
 
 /// Receives the progress of a run. Called from several threads.
 pub trait Progress: Sync {
-    /// A phase starts ([`phase_words`] describes it); `pages` is the number of pages that it will process, or 0 if that
-    /// is unknown.
+    /// Reports the start of a phase ([`phase_words`] describes it). `pages` is the number of pages that the phase will
+    /// process, or 0 if this number is unknown.
     fn phase(&self, name: &'static str, pages: u64);
 
     /// The phase has processed this many more pages.
     fn advance(&self, pages: u64);
 
-    /// The run begins: it checks this database, and may use this many bytes of memory.
+    /// Reports the start of a run that checks this database and may use this many bytes of memory.
     fn begin(&self, _source: &dyn PageSource, _database: &Database, _granted_bytes: u64) {}
 
-    /// The sweep has passed these pages: it has checked them, or they are not in its scope.
+    /// Reports that the sweep has passed these pages: it has checked them, or they are not in scope.
     fn swept(&self, _first: PageId, _pages: u32) {}
 
     /// A sample for the series in the statistics of the run was taken.

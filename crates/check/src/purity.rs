@@ -25,7 +25,7 @@ mod tests {
     fn the_state_says_whether_it_is_half_a_character() {
         let state = |xtype| impure("c", TypeInfo { xtype, ..TypeInfo::default() }).state;
         assert_eq!([xtype::NVARCHAR, xtype::NCHAR, xtype::NTEXT].map(state), [2; 3]);
-        // State 3 for these types: docs/format/cases.md#case-38.
+        // Values of these types are reported with state 3: docs/format/cases.md#case-38.
         assert_eq!([xtype::DECIMAL, xtype::DATETIME, xtype::XML].map(state), [3; 3]);
     }
 }

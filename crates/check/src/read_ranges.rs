@@ -31,8 +31,8 @@ pub(crate) fn read_ranges(context: &Context<'_>, unread: &UnreadPages) -> Vec<Ra
     ranges
 }
 
-/// Extends the ranges so that together they contain all pages: the first range of a file starts at page 0, and each
-/// range ends where the next range starts.
+/// Extends the ranges so that together they contain all pages of the files. The first range of a file is extended to
+/// page 0, and each range is extended to the start of the next range.
 pub(crate) fn tiles(context: &Context<'_>, ranges: &[FileRange]) -> Vec<RangeRead> {
     let tile = |(at, range): (usize, &FileRange)| {
         let file = context.survey.files.iter().find(|file| file.file_id == range.file_id)?;

@@ -38,7 +38,7 @@ pub(crate) fn reckon(
     checks.settle_pages(context, &judged, swept, to);
     if !context.options.physical_only {
         counts::check(context, to.findings);
-        // These checks come last, because they skip all units in which earlier checks found damage.
+        // The following checks come last, because they skip all units in which earlier checks found damage.
         checks.settle(Stage::Reckon, context, swept, to);
         extended::reckon(context, &swept.tallies, to.findings, to.coverage);
         statistics::reckon(context, to.coverage);
@@ -46,8 +46,8 @@ pub(crate) fn reckon(
     }
 }
 
-/// Whether each page of a unit was either seen or found to be damaged. Otherwise, a page that seems to be missing may
-/// be one of the pages that were not seen. Each reason for the result `false` is noted.
+/// Returns whether each page of a unit was either seen or found to be damaged. If not, a page that seems to be missing
+/// may be one of the pages that were not seen. If the result is `false`, every reason for it is noted in `coverage`.
 fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, coverage: &mut Coverage) -> bool {
     let Some(row) = context.units.get(unit) else { return false };
     // The name of the unit is built only when it is needed: there may be many units, and few of them need their name.

@@ -8,7 +8,7 @@ use std::fmt;
 
 pub use table::*;
 
-/// A phase of a run. It determines the subject of its checks, and when they are made.
+/// A phase of a run. The phase determines what its checks examine, and when these checks are made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// The leaf chains of the base tables that are needed to find all other tables.
@@ -116,20 +116,20 @@ impl Repair {
 }
 
 /// The position of a message within the messages about its index. CHECKDB groups messages by index and page
-/// (docs/format/checkdb.md#order-of-lines). A message about one page may be a consequence of damage on another page
-/// with a higher address. It is then listed after the message about that damage, and not in page order.
+/// (docs/format/checkdb.md#order-of-lines). There is an exception if damage on one page causes a message about another
+/// page with a lower address: this message is listed after the message about the damage, not in page order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReportOrder {
-    /// Listed with the messages about its page, before all others, because allocation pages are checked first (8946
-    /// before 8909).
+    /// Listed with the messages about its page, before all other messages about the page, because allocation pages are
+    /// checked first (8946 comes before 8909).
     OfMap,
     /// Listed with the messages about its page, because this page is damaged.
     ByPage,
-    /// Listed with the messages about its page, after the messages that say what is wrong with the page (8939 and 8944
-    /// before 8928: docs/format/cases.md#case-19).
+    /// Listed with the messages about its page, after those messages that say what is wrong with the page (8939 and
+    /// 8944 come before 8928: docs/format/cases.md#case-19).
     BehindCause,
-    /// Listed with the messages about the missing page, after those that say why the page is missing (8928 before
-    /// 8976).
+    /// Listed with the messages about the missing page, after those messages that say why the page is missing (8928
+    /// comes before 8976).
     OfMissing,
     /// Listed with the messages about the missing page to which this message refers (8978 is listed with 8928 and 8976
     /// of the previous page).
@@ -141,8 +141,8 @@ pub enum ReportOrder {
     Last,
 }
 
-/// Properties that are the same for all findings of a check. They follow from the phase of the check, unless the
-/// check's entry in the table of checks overrides them.
+/// Properties that are the same for all findings of a check. The phase of the check determines them, unless the entry
+/// of the check in the table of checks overrides them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     /// Whether a finding is a proof only if the pages contain all changes in the log.
@@ -167,8 +167,8 @@ pub struct Policy {
 impl Policy {
     /// The policy for the checks of a phase.
     pub(crate) const fn of(phase: Phase) -> Self {
-        // These contradictions are proofs on their own: a contradiction within a page, between a page and the log, or
-        // within the container of a backup.
+        // A contradiction within a page, between a page and the log, or within the container of a backup is a proof by
+        // itself.
         let is_by_itself = matches!(phase, Phase::Page | Phase::Record | Phase::Log | Phase::Container);
         let is_allocation = matches!(phase, Phase::Allocation);
         Self {
@@ -244,7 +244,8 @@ pub struct Check {
     pub policy: Policy,
     /// Message text with named placeholders, see [`crate::finding`].
     pub template: &'static str,
-    /// A few words for a summary that say what is wrong, with the placeholders of the message, page and slot.
+    /// A few words for a summary that say what is wrong. They may contain the same placeholders as the message, and
+    /// placeholders for page and slot.
     pub brief: &'static str,
     /// The invariant: a sentence that is true for a sound database.
     pub invariant: &'static str,
@@ -261,7 +262,8 @@ impl Check {
         ALL.iter().copied().filter(|check| check.id == key || number == Some(check.msg)).collect()
     }
 
-    /// Whether a finding of this check only supplements another finding, which says what is wrong.
+    /// Returns whether a finding of this check only supplements another finding, and this other finding says what is
+    /// wrong.
     pub fn follows_from_another(&self) -> bool {
         ["Another message", "See "].iter().any(|start| self.cause.starts_with(start))
     }

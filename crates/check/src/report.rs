@@ -59,7 +59,7 @@ pub struct Report {
     pub statistics: Statistics,
 }
 
-/// A range of pages, and whether the run has read the pages in use.
+/// A range of pages, and whether the run has read all pages in this range that are in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RangeRead {
     /// File id.
@@ -246,7 +246,7 @@ pub struct Statistics {
     pub pages_allocated: u64,
     /// Number of live rows seen in heaps and clustered indexes.
     pub rows: u64,
-    /// Number of rows of heaps and indexes whose columns were checked.
+    /// Number of rows, in tables and in indexes, whose columns were checked.
     pub rows_checked: u64,
     /// Number of values in these rows that were verified, including NULLs.
     pub column_values_checked: u64,
@@ -294,7 +294,7 @@ pub struct PhaseStatistics {
     /// CXPACKET.
     pub idle_seconds: f64,
     /// Time in seconds that threads waited for each lock, with the name of the lock. A thread takes the lock "merge"
-    /// once, to add its sums to the common sums. It takes the lock "findings" to deliver findings.
+    /// once, to add its sums to the common sums. A thread takes the lock "findings" whenever it delivers findings.
     pub lock_waits: [(&'static str, f64); 2],
     /// Bytes of facts that were written to temporary files.
     pub spilled_bytes: u64,

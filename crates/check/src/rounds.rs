@@ -1,7 +1,6 @@
-//! Rounds of a check that is divided among several processes. A second look at the pages may be too large for one
-//! process, so it is divided into tasks, each with its own page range. The merge of the first results asks a question,
-//! and each task answers it for its range. Once all answers exist, another merge uses them and need not take the second
-//! look itself.
+//! Rounds of a check that is divided among several processes. If sums differ, the pages must be read a second time,
+//! which may be too much for one process. So the merge asks a question, and several tasks answer it, each for its own
+//! page range. Once all answers exist, another merge uses the answers and need not read the pages itself.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -19,7 +18,7 @@ use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// The maximum number of questions in a round.
 const MOST_QUESTIONS: usize = 256;
-/// A round with this many tasks accepts no more questions.
+/// The number of tasks from which on a round accepts no more questions.
 const MOST_TASKS: usize = 100_000;
 
 /// A question for the tasks of a round. It says what the tasks must look for.
@@ -101,7 +100,8 @@ impl Question {
         Self { of, taken: Arc::clone(taken), bad_units: Arc::clone(bad_units) }
     }
 
-    /// The question without the facts of the first round. A reader of the answers already has these facts.
+    /// Returns the question without the facts of the first round. The process that reads the answers already has these
+    /// facts.
     #[must_use]
     pub fn without_known(self) -> Self {
         Self { taken: Arc::default(), bad_units: Arc::default(), ..self }
@@ -115,7 +115,7 @@ impl Question {
     }
 }
 
-/// Opens the answer of a task; can be called several times.
+/// A function that opens the answer of a task; it can be called several times.
 pub type Open<'p> = Box<dyn Fn() -> Result<Answer, SumsError> + Send + Sync + 'p>;
 
 /// The answer of a task: the head with which it was written, and its bytes.
@@ -140,7 +140,7 @@ pub struct Wanted {
     pub bytes: u64,
 }
 
-/// The second looks that a merge leaves to tasks.
+/// The second looks at pages that a merge leaves to tasks, and the answers from earlier rounds.
 pub struct Rounds<'p> {
     local_limit: u64,
     asked: Vec<Asked<'p>>,

@@ -1,10 +1,10 @@
 //! The interface between the sweep and the checks of rows.
 //!
 //! Each check is a type that implements [`RowCheck`] and is listed in the module `checks`. A value of the type is the
-//! plan of the check, which is made before the sweep. The sweep classifies a row, or a page of rows, once, and passes
-//! the result to all checks as [`Row`] or [`RowPage`]. A check receives every live row of its units one by one, except
-//! for rows that the check reports as handled together. A check that never handles rows together is slower, but does
-//! not miss a row.
+//! plan of the check, which is made before the sweep. The sweep classifies each row, or each page of rows, only once,
+//! and passes the result to all checks as [`Row`] or [`RowPage`]. If most rows of a page have the same form, a check
+//! first sees these rows together, and may report them as handled. It then receives all other live rows one by one. So
+//! a check that never handles rows together is slower, but does not miss a row.
 
 use catalog::Database;
 use format::record::Record;
@@ -41,8 +41,8 @@ impl Row<'_> {
 }
 
 /// The rows of a sound leaf page that have the same form. Some of these rows may be deleted, and checks must skip
-/// deleted rows. Some may have a complex column. The rows of the page that have another form are not included, but
-/// checked one by one.
+/// deleted rows. Some of these rows may have a complex column. Rows of the page with another form are not included;
+/// they are checked one by one.
 pub(crate) struct RowPage<'p> {
     pub(crate) unit: UnitIndex,
     pub(crate) id: PageId,
@@ -63,15 +63,15 @@ pub(crate) enum Done<Rest> {
     Nothing,
     /// The check has done all its work for the rows.
     All,
-    /// The check has done some of its work. It must receive the rows one by one. With each row, it also receives this
-    /// value, which says which work remains.
+    /// The check has done some of its work. It must still receive the rows one by one, together with this value, which
+    /// says what work remains.
     Except(Rest),
 }
 
 /// How much of its work a check has done for the live rows of a page that have the same form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Handled<Rest> {
-    /// The result for plain rows.
+    /// The result for plain rows: rows without a complex column.
     pub(crate) plain: Done<Rest>,
     /// The result for rows that have a complex column.
     pub(crate) complex: Done<Rest>,
@@ -82,7 +82,7 @@ impl<Rest: Copy + Default> Handled<Rest> {
     pub(crate) const NOTHING: Self = Self { plain: Done::Nothing, complex: Done::Nothing };
     /// The check has handled all rows.
     pub(crate) const ALL: Self = Self { plain: Done::All, complex: Done::All };
-    /// The check has handled all plain rows.
+    /// The check has handled all rows without a complex column.
     pub(crate) const PLAIN: Self = Self { plain: Done::All, complex: Done::Nothing };
 
     /// The work that remains for a row of the page. `is_complex` says whether the row has a complex column. `None` if
@@ -114,7 +114,7 @@ pub(crate) trait RowCheck: Default + Sync {
     type Sums: CheckSums;
     /// Buffers of a thread, reused from row to row.
     type Scratch: Default;
-    /// The work that remains for the rows of a page that was handled in part.
+    /// The work that remains for the rows of a page if the check has done only some of its work for them.
     type Rest: Copy + Default;
     /// When [`Self::settle`] is called.
     const STAGE: Stage = Stage::Reckon;
@@ -164,9 +164,9 @@ pub(crate) trait RowCheck: Default + Sync {
     ) {
     }
 
-    /// Compares the sums after the sweep. If they differ, reads pages again to find the damage. The run calls this
-    /// method for one check after another, in the order in which they are listed. A check skips units in which an
-    /// earlier check found damage.
+    /// Compares the sums after the sweep. If the sums differ, reads pages again to find the damage. The run calls this
+    /// method for one check after another, in the order of the list of checks. A check skips units in which an earlier
+    /// check found damage.
     fn settle(&self, context: &Context<'_>, swept: &mut Tallies, sums: &mut Self::Sums, to: &mut Results<'_>);
 
     /// Reviews a finding of the sweep after all rows were seen. Returns the final finding, or `None` if the finding is

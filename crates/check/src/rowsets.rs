@@ -49,8 +49,8 @@ pub(crate) fn can_be_paused(database: &Database) -> bool {
     database.boot.as_ref().is_none_or(|boot| boot.version >= VERSION_2017)
 }
 
-/// Whether a rowset may belong to a paused index build. Such a rowset may contain a live row and also marks of deleted
-/// rows that have the same key.
+/// Returns whether a rowset may belong to a paused index build. Such a rowset may contain, for the same key, a live row
+/// and also marks of deleted rows.
 pub(crate) fn may_be_paused(database: &Database, rowset: &Rowset) -> bool {
     can_be_paused(database) && anti_matter_column(rowset).is_some()
 }

@@ -64,8 +64,8 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
 }
 
-/// Like [`run`], but `sweep` supplies the sums of the pass over the pages. The report lacks the results of second looks
-/// that are left to the tasks of `rounds`.
+/// Like [`run`], but `sweep` supplies the sums of the pass over the pages. Second looks at pages may be left to the
+/// tasks of `rounds`; the report lacks their results.
 pub(crate) fn run_with<E>(
     source: &dyn PageSource,
     database: &Database,
@@ -105,7 +105,7 @@ pub(crate) fn run_with<E>(
     let mut checks = Checks::new(&context);
     let mut swept = sweep(&mut run, &mut context, &checks)?;
     let is_open = run.is_open;
-    // Sums over only some of the pages prove nothing.
+    // Sums are compared only if all pages were read, because sums over some of the pages prove nothing.
     if !is_open {
         run.reckon(&context, &mut checks, &mut swept);
     }
@@ -159,7 +159,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Checks files, boot page and catalog, each on its own.
+    /// Checks the files, the boot page and the catalog, without comparing them with each other.
     fn look_at_input(&mut self) {
         let (source, database) = (self.source, self.database);
         self.read_errors = notes::truncated_files(source, &mut self.coverage);
@@ -192,8 +192,8 @@ impl<'a> Run<'a> {
         Context::new(source, database, options, units, survey, self.space)
     }
 
-    /// Makes one pass over the pages per batch. `carry` receives the sums of each batch and returns the sums to
-    /// continue with.
+    /// Makes one pass over the pages for each batch of tables. `carry` receives the sums after each batch, and returns
+    /// the sums with which the next batch continues.
     pub(crate) fn sweep<E>(
         &mut self,
         context: &mut Context<'_>,
@@ -261,7 +261,8 @@ impl<'a> Run<'a> {
         self.phases.end("catalog", self.space);
     }
 
-    /// Checks constraints, identity columns, and those parts of a backup's container that were not read yet.
+    /// Checks constraints and identity columns. For a backup, also checks the parts of its container that were not read
+    /// yet.
     fn beyond(&mut self, context: &Context<'_>, checks: &mut Checks, swept: &mut Swept<Sums>) {
         if self.options.constraints {
             self.progress.phase("constraints", 0);

@@ -81,14 +81,14 @@ fn demote(finding: Finding, limit: &'static Limit, coverage: &mut Coverage) -> F
     Finding { demoted_by: Some(limit), ..finding }
 }
 
-/// Everything unknown about the database that may explain findings.
+/// All facts about the database that are unknown and may therefore explain findings.
 struct Doubts<'a> {
     in_flight: Option<&'a InFlight>,
     in_flight_limit: &'static Limit,
     general: Vec<Doubt>,
 }
 
-/// Something unknown about the whole database, and a test for the findings that it may explain.
+/// A fact about the whole database that is unknown, and a test for the findings that this fact may explain.
 struct Doubt {
     limit: &'static Limit,
     rests_on_it: RestsOnIt,
@@ -148,17 +148,19 @@ fn is_catalog_unread(context: &Context<'_>) -> bool {
         context.source.contains(page) && !context.source.read_page(page).is_some_and(|bytes| is_encrypted(&bytes))
     };
     let mut gaps = context.database.gaps.iter();
-    // If the boot page was missing when the catalog was loaded but can be read now, its read failed at that time.
+    // If the catalog was loaded without the boot page, but the boot page can be read now, an earlier read of it must
+    // have failed.
     gaps.any(|gap| matches!(gap.fault, Some(ChainFault::Unread { page }) if is_failed_read(page)))
         || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
 }
 
-/// Whether the log may contain changes that are missing in the files. If so, two places in the files may contradict
-/// each other, and allocated pages may never have been written. Recovery would correct this. The LSN of the last
-/// checkpoint cannot be used to recognize the affected pages, because a transaction may begin before the checkpoint and
-/// end after the start of the checkpoint.
+/// Returns whether the log may contain changes that are missing in the files. If so, two places in the files may
+/// contradict each other, and allocated pages may never have been written, until recovery applies the log. The LSN of
+/// the last checkpoint does not show which pages are affected, because a transaction may begin before the checkpoint
+/// and end after the start of the checkpoint.
 fn needs_the_log(context: &Context<'_>) -> bool {
-    // Data files without their boot page are checked page by page, without the log; a backup always needs its log.
+    // Data files without a boot page are checked page by page, and no log is needed for this. A backup without a boot
+    // page still needs its log.
     (context.database.boot.is_some() || context.source.backup().is_some()) && !context.is_clean()
 }
 
@@ -200,8 +202,8 @@ mod tests {
             (&limits::DEMOTED_MAPS, |policy| policy.rests_on_maps),
             (&limits::DEMOTED_RELEASE, |policy| policy.rests_on_release),
         ]);
-        // The first limit in `all` cannot explain the findings of this check, but the second one can. So the search
-        // must not stop at the first.
+        // The first limit in `all` cannot explain the findings of this check, but the second limit can. So the search
+        // must not stop at the first limit.
         let check: &'static registry::Check = Box::leak(Box::new(registry::Check {
             policy: Policy { rests_on_maps: false, rests_on_release: true, ..Policy::of(Phase::Record) },
             ..registry::RECORD_AUDIT

@@ -1,9 +1,9 @@
 //! Facts about pages in bounded memory. Facts that do not fit into memory are written to temporary files.
 //!
-//! Each thread has one run. It consists of the facts in memory and of sorted segments in a file. All runs are read back
-//! in parallel, one window at a time. A window contains the facts about a range of pages. If no facts were written to
-//! files, nothing is copied, and a single window contains all facts. Facts that are needed in an order other than page
-//! order are sorted by a [`Sorter`].
+//! The facts that one thread has collected are a run. A run consists of the facts in memory and of sorted segments in a
+//! file. All runs are read back in parallel, one window at a time. A window contains the facts about a range of pages.
+//! If no facts were written to files, nothing is copied, and a single window contains all facts. Facts that are needed
+//! in an order other than page order are sorted by a [`Sorter`].
 
 mod sorter;
 
@@ -176,7 +176,8 @@ impl<F: Fact> Run<F> {
         self.kept.clear();
     }
 
-    /// Whether the run has so few facts that starting a thread for them would cost more time than it saves.
+    /// Returns whether the run has few facts: starting a thread for them would cost more time than the thread would
+    /// save.
     pub(crate) fn is_small(&self) -> bool {
         self.spilled.is_none() && self.kept.len() < FEW_FACTS
     }
@@ -223,8 +224,8 @@ impl<F: Fact> Run<F> {
         });
     }
 
-    /// Reserves memory for new facts, but for no more than `limit` facts in total. Otherwise the vector would double
-    /// its capacity when it grows, and might use twice the memory.
+    /// Reserves memory for new facts, but for no more than `limit` facts in total. Without this, the vector would
+    /// double its capacity whenever it is full, and might use twice the memory of `limit` facts.
     fn make_room(&mut self, limit: usize) {
         if self.kept.capacity() - self.kept.len() < LEAST_ROOM {
             let growth = self.kept.len().min(limit - self.kept.len()).max(LEAST_ROOM);
@@ -278,7 +279,7 @@ fn read_facts<F: Fact>(
 }
 
 const FACTS_PER_WRITE: usize = 4096;
-/// A thread processes this many facts in less time than it needs to start.
+/// A number of facts that a thread processes in less time than starting the thread takes.
 const FEW_FACTS: usize = 64;
 /// The minimum capacity that is reserved: enough for the facts that are added between two calls of [`Run::bound`], with
 /// a margin.
@@ -294,7 +295,8 @@ pub(crate) struct Windows<'a, F> {
     ended: bool,
 }
 
-/// The position in a segment, or in the facts that a run has in memory.
+/// The position up to which one sequence of sorted facts has been read: a segment of a file, or the facts that a run
+/// has in memory.
 struct Cursor<F> {
     /// The index of the file in [`Windows::files`], and the start and end of the bytes that have not been read yet.
     left: Option<(usize, u64, u64)>,
@@ -381,8 +383,9 @@ pub(crate) struct Found {
 }
 
 impl<F: Fact> Window<'_, F> {
-    /// The fact about a page; `None` if the page is not in the window or has no fact. No page has two facts. The method
-    /// first tries a guessed position, which is right if every page since the last fact found has a fact.
+    /// Returns the fact about a page; `None` if the page is not in the window or has no fact. No page has two facts.
+    /// The method first guesses the position of the fact from the distance between `page` and the page found last. The
+    /// guess is right if every page in between has a fact.
     pub(crate) fn get(&self, page: PageId, last: &mut Found) -> Option<F> {
         if !self.contains(page) {
             return None;
@@ -448,7 +451,8 @@ mod tests {
         }
     }
 
-    /// The facts of two threads, alternating unevenly and out of page order.
+    /// Creates the runs of two threads that read chunks of 100 pages. One thread reads every third chunk, and the
+    /// chunks are out of page order.
     fn runs(pages: u32, limit: usize, space: &TempStore) -> Vec<Run<Number>> {
         let mut runs = vec![Run::default(), Run::default()];
         for chunk in 0..pages / 100 {

@@ -164,7 +164,7 @@ mod tests {
     fn the_passes_share_the_objects_of_a_batch_evenly() {
         const PASSES: u32 = 16;
         let mut shares = [0; PASSES as usize];
-        // Every sixteenth object ID, as in one of 16 batches.
+        // Every sixteenth object ID, because one of 16 batches contains only these objects.
         for object_id in (1_000_000..2_600_000).step_by(16) {
             shares[share_of(object_id, PASSES) as usize] += 1;
         }

@@ -21,7 +21,7 @@ pub(crate) trait CheckSums: Wire + Send + Sized {
     fn facts(&self, space: &TempStore) -> impl Debug + '_;
 }
 
-/// For a check that needs no sums, because it checks each page on its own.
+/// The sums of a check that needs no sums, because it checks each page on its own.
 impl CheckSums for () {
     fn merge(&mut self, (): Self) {}
 

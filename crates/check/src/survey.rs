@@ -80,7 +80,7 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Whether a page outside the range in memory was looked up in the maps.
+    /// Returns whether a page was looked up that is outside the range whose maps are in memory.
     pub(crate) fn has_missed(&self) -> bool {
         self.files.iter().any(FileMap::has_missed)
     }
@@ -90,10 +90,10 @@ impl Survey {
         self.file(page.file).is_some_and(|file| file.is_shared(page.page / EXTENT_PAGES))
     }
 
-    /// Determines which unit owns a page if several units claim the extent of the page. If the unit that the page
-    /// header names is one of these units, the result is this unit. If it is not, or if the extent is not claimed by
-    /// several units, the result is `Some(None)`. If an IAM page that is needed for the decision could not be read, the
-    /// result is `None`.
+    /// Determines which unit owns a page if several units claim the extent of the page. If the page header names one of
+    /// these units, the result is this unit. If the header names another unit, or if at most one unit claims the
+    /// extent, the result is `Some(None)`. If an IAM page that is needed for the decision could not be read, the result
+    /// is `None`.
     pub(crate) fn claimant(
         &self,
         (source, units): (&dyn PageSource, &Units),
@@ -111,7 +111,7 @@ impl Survey {
         Some(None)
     }
 
-    /// Whether a unit may have pages. A unit without IAM pages has none.
+    /// Returns whether a unit may have pages. A unit without IAM pages has no pages.
     pub(crate) fn has_pages(&self, unit: UnitIndex) -> bool {
         self.iam_pages.get(unit as usize).is_some_and(|pages| *pages > 0)
     }
@@ -169,8 +169,8 @@ impl Maps {
         Survey { totals, ..Self::owners(files, chains, units) }
     }
 
-    /// The survey with the owners of pages but without the totals of files. This is enough for a process that only
-    /// sweeps.
+    /// Returns the survey with the owners of pages but without the totals of files. A process that only sweeps does not
+    /// need the totals.
     pub(crate) fn uncompared(self, units: &Units) -> Survey {
         Self::owners(self.files, self.chains, units)
     }

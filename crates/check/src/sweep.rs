@@ -1,7 +1,8 @@
 //! Sweep: one sequential pass over the files in page order, with several threads. Each page is read and checked once.
-//! Two sums show whether pages agree, for example about the links between them: for each link, one page adds a term to
-//! the first sum, and the other page adds an equal term to the second sum, in any order. In the end, the two sums must
-//! be equal. An inequality, such as a bound of keys, cannot be checked with sums, so a small fact is recorded for it.
+//! Sums show whether pages agree with each other. For example, each link between two pages adds the same term to two
+//! sums: one page adds the term to the first sum, and the other page adds it to the second sum. The order does not
+//! matter, and in the end the two sums must be equal. An inequality, such as a bound of keys, cannot be checked with
+//! sums, so a small fact is recorded for it.
 
 mod chunks;
 pub(crate) mod crew;
@@ -66,7 +67,7 @@ pub(crate) fn sweep<C: CheckList>(
             sweep.queued(threads, &counters.iter().collect::<Vec<_>>());
         }
     }
-    // The idle time of a thread is the time from its end to the end of the slowest thread.
+    // A thread is idle from its own end to the end of the slowest thread.
     for end in sweep.ends.into_inner().unwrap_or_else(PoisonError::into_inner) {
         meter.idle(end.elapsed());
     }
@@ -127,8 +128,8 @@ impl<C: CheckList> Sweep<'_, C> {
             let (readers, cause) = crew::start(scope, counters.iter().map(|&counter| move || read(counter)));
             let (judges, later) = crew::start(scope, (0..wanted).map(|_| judge));
             self.meter.started_threads(readers + judges, counters.len() + wanted, cause.or(later));
-            // The calling thread does the work of threads that could not be started. It reads the chunks of missing
-            // readers. It checks pages only if no checking thread could be started.
+            // The calling thread does the work of threads that could not be started. It reads the chunks of the missing
+            // readers. It checks pages only if no thread that checks pages could be started.
             for counter in counters.get(readers..).unwrap_or_default() {
                 self.read_and_work(counter);
                 queue.end_reader();
@@ -172,15 +173,15 @@ impl<C: CheckList> Sweep<'_, C> {
         self.progress.swept(chunk.first, chunk.pages);
     }
 
-    /// Checks the pages of a chunk. If the chunk could not be read in one request, its pages are read one by one, so
-    /// that a bad sector makes only one page unreadable.
+    /// Checks the pages of a chunk. If the chunk could not be read in one request, reads its pages one by one, so that
+    /// a bad sector makes only one page unreadable.
     fn judge(&self, loaded: &mut Loaded, target: &mut Target, swept: &mut Swept<C::Sums>, scratch: &mut C::Scratch) {
         let context = self.context;
         let (first, failed) = (loaded.chunk.first, loaded.failed);
         for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
             let id = PageId::new(first.file, page);
             if failed {
-                // It does not matter whether an unused page can be read.
+                // Unused pages are skipped, because it does not matter whether they can be read.
                 if !target::may_be_in_scope(context, id) {
                     continue;
                 }

@@ -40,8 +40,8 @@ pub(crate) fn resident_memory_bytes() -> Option<u64> {
     Some(number(&read(STATUS)?, "VmRSS:")? * 1024)
 }
 
-/// The processor time of this process in seconds and its resident memory in bytes; `None` if the operating system does
-/// not report the value.
+/// Returns the processor time of this process in seconds, and its resident memory in bytes. Each value is `None` if the
+/// operating system does not report it.
 pub fn process_usage() -> (Option<f64>, Option<u64>) {
     (Cpu::now().map(|cpu| cpu.user_seconds + cpu.system_seconds), resident_memory_bytes())
 }

@@ -6,12 +6,12 @@ use format::PageId;
 use crate::units::UnitIndex;
 use crate::wire::wire;
 
-/// The maximum number of pages that are kept. If there are more, none is kept, so that the result does not depend on
-/// threads and batches.
+/// The maximum number of pages that are kept. If there are more pages, none of them is kept, because the choice would
+/// depend on threads and batches.
 const MOST: usize = 1 << 14;
 
-/// Pages in extents that several units claim, if the page header names a unit other than the first unit that claimed
-/// the extent. Each page is stored with the unit in its header.
+/// Pages in extents that several units claim. Only pages whose header names a unit other than the first unit that
+/// claimed the extent are kept. Each page is stored with the unit in its header.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Taken {
     pages: Vec<(PageId, UnitIndex)>,

@@ -17,8 +17,8 @@ pub(crate) struct Tallies {
     pub(crate) units: PerUnit<UnitTally>,
     /// Findings about single pages that have not been delivered yet.
     pub(crate) findings: Vec<Finding>,
-    /// Pages in extents that several units claim, if the pages belong to a unit other than the first unit that claimed
-    /// the extent.
+    /// Pages in extents that several units claim. Only pages that belong to a unit other than the first unit that
+    /// claimed the extent are kept.
     pub(crate) taken: Taken,
     /// Pages that could not be read.
     pub(crate) unread: UnreadPages,
@@ -49,8 +49,8 @@ pub(crate) struct UnitTally {
     pub(crate) unknown_pages: u64,
     /// Number of pages that a repair, reorganize, bulk load or sort was working on.
     pub(crate) pages_in_transit: u64,
-    /// Number of the unit's pages in extents that another unit claimed first. After the sweep, the number is 0, unless
-    /// there are too many of these pages to keep their addresses.
+    /// Number of the unit's pages in extents that another unit claimed first. After the sweep, these pages are kept by
+    /// address instead, and the number is 0 unless there are too many of these pages.
     pub(crate) taken_pages: u64,
     /// Number of forwarded rows whose back pointer does not have the known form. Set after the sweep.
     pub(crate) unexplained_forwards: u64,
@@ -64,7 +64,8 @@ pub(crate) struct UnitTally {
     pub(crate) unaudited_rows: u64,
     /// Number of entries of non-leaf pages whose content was not audited.
     pub(crate) unaudited_entries: u64,
-    /// Number of pages with a record for which it is unknown whether the counts in the page header include it.
+    /// Number of pages whose header counts cannot be verified, because it is unknown whether the counts include one of
+    /// the records.
     pub(crate) uncounted_pages: u64,
     /// Number of rows whose expanded record lacks a value, because the compressed form of the value is unknown.
     pub(crate) doubtful_rows: u64,
@@ -121,7 +122,8 @@ wire!(UnitTally {
     doubtful_rows,
 });
 
-/// Pages that could not be read: for each file, the first of these pages, its error, and the number of pages.
+/// Pages that could not be read. For each file, only the first unreadable page, the error of its read, and the number
+/// of unreadable pages are kept.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct UnreadPages {
     files: BTreeMap<u16, (PageId, String, u64)>,
@@ -152,8 +154,8 @@ impl UnreadPages {
         }
     }
 
-    /// Whether any page in this range of a file may be unread. The answer is imprecise, as only the first unread page
-    /// of each file is known.
+    /// Returns whether any page in this range of a file may be unread. The result may be true although all pages were
+    /// read, because only the first unread page of each file is known.
     pub(crate) fn may_be_in(&self, file_id: u16, pages: Range<u32>) -> bool {
         self.files.get(&file_id).is_some_and(|&(first, _, count)| match count {
             1 => pages.contains(&first.page),
@@ -214,7 +216,7 @@ impl Tallies {
     }
 }
 
-/// Encoded without findings, because a thread delivers its findings before it ends.
+/// Tallies are encoded without findings, because each thread delivers its findings before it ends.
 impl Wire for Tallies {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let Self { units, findings: _, taken, unread, pages_read, pages_allocated, unclaimed_pages, has_unread_shared } =

@@ -1,5 +1,5 @@
-//! A hand-built data file of four extents. The first contains the pages at fixed addresses. The second is a mixed
-//! extent with an IAM page. The third is claimed by this IAM page. The fourth is free.
+//! A hand-built data file of four extents. Extent 0 contains the pages at fixed addresses. Extent 1 is a mixed extent
+//! with an IAM page. Extent 2 is claimed by this IAM page. Extent 3 is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) struct TestFile {
     info: [DataFile; 1],
     pub(crate) pages: BTreeMap<u32, Box<PageBytes>>,
     pub(crate) unread: BTreeSet<u32>,
-    /// Pages that are damaged from the second read on.
+    /// Pages that are read correctly once, and are damaged in every later read.
     pub(crate) rotting: BTreeSet<u32>,
     read: Mutex<BTreeSet<u32>>,
 }

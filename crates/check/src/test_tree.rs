@@ -58,8 +58,8 @@ pub(crate) struct TreePage {
     pub(crate) next: PageId,
     /// Whether the records are entries with children rather than rows.
     pub(crate) is_node: bool,
-    /// The key of each record, and the page that follows the key in the record. In a non-leaf page, this is the child.
-    /// In a row of a nonclustered index, the address of this page only provides the bytes after the key.
+    /// The key of each record, and a page address that follows the key. In a non-leaf page, this is the address of the
+    /// child. In a row of a nonclustered index, the address only fills the bytes after the key.
     pub(crate) entries: Vec<(u32, PageId)>,
     /// Whether the page is changed after its checksum is computed.
     pub(crate) is_damaged: bool,

@@ -1,5 +1,5 @@
-//! B-trees: order of keys, links between pages, key bounds. When the sweep passes a page, the links of the page are
-//! added to sums. If the sums of a tree differ, a second look at the tree finds the damaged pages.
+//! B-trees: order of keys, links between pages, key bounds. For each page, the sweep adds the links of the page to
+//! sums. If the sums of a tree differ, a second look at the tree finds the damaged pages.
 
 mod bounds;
 mod links;

@@ -153,9 +153,9 @@ impl Units {
     }
 }
 
-/// The units that a page with this header may belong to. The first is the unit that the header names. The second is the
-/// unit of the clustered index of the same object. It is needed because data pages that were last written by SQL Server
-/// 2000 have index ID 0 in the header.
+/// Returns the units that a page with this header may belong to. The first is the unit that the header names. The
+/// second is the unit of the clustered index of the same object, because data pages of this index that SQL Server 2000
+/// wrote last have index ID 0 in the header.
 pub(crate) fn ids_named_by(header: &PageHeader) -> impl Iterator<Item = AllocUnitId> {
     let named = header.alloc_unit();
     let clustered = named.clustered_of_2000().filter(|_| header.kind() != Some(PageType::Index));

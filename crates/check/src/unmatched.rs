@@ -28,9 +28,9 @@ const ROWS_PER_CELL: u64 = 64;
 const MIN_CELLS: u64 = 1 << 12;
 /// The minimum and maximum number of rows in a batch, for each side.
 const BATCH_ROWS: std::ops::RangeInclusive<u64> = 1 << 12..=1 << 20;
-/// Bytes of the memory for facts that are planned for each cell. The next constant is the number of bytes for each row
-/// of a batch. Both include hashes and counts. Both are twice the necessary size, because hash tables double when they
-/// grow.
+/// The number of bytes that are planned for each cell, from the memory for facts. The next constant is the number of
+/// bytes for each row of a batch. Both numbers include hashes and counts, and are twice the necessary size, because a
+/// hash table doubles its size when it grows.
 const FACT_BYTES_PER_CELL: u64 = 64;
 const FACT_BYTES_PER_ROW: u64 = 512;
 
@@ -86,16 +86,17 @@ impl Cells {
     }
 }
 
-/// The number of rows on each side that have a certain hash. `rows` counts all of these rows, and `before` counts those
-/// of them that were read before the current row.
+/// Numbers of rows that have the same hash, for each side. `rows` counts all rows with this hash, and `before` counts
+/// those that were read before the current row.
 #[derive(Clone, Copy, Default)]
 struct Alike {
     rows: [u64; 2],
     before: [u64; 2],
 }
 
-/// Finds the surplus rows of each side. If several rows have the same hash, the last of them count as surplus. `each`
-/// must call its argument with all rows of both sides, in the same order every time.
+/// Finds the rows of each side that have no counterpart. If one side has more rows with the same hash than the other
+/// side, the last rows of this side count as rows without a counterpart. `each` must call its argument with all rows of
+/// both sides, in the same order every time.
 ///
 /// # Errors
 /// The first error of `each`.
@@ -113,7 +114,7 @@ pub(crate) fn unmatched(
     let mut has_more = [false; 2];
     let mut done = [0; 2];
     loop {
-        // The next rows in differing cells, after the rows of earlier batches.
+        // The next batch: rows in differing cells that follow the rows of earlier batches.
         let mut batch: [Vec<(RowHash, RecordId)>; 2] = [Vec::new(), Vec::new()];
         let mut suspects = [0; 2];
         each(&mut |side, at, hash| {
@@ -161,8 +162,8 @@ pub(crate) fn unmatched(
             }
             done[side] += rows.len();
         }
-        // If the batches of both sides are empty, this pass found fewer rows in differing cells than earlier passes.
-        // The reason is that the file changes while it is read.
+        // If the batches of both sides are empty, this pass has found fewer rows in differing cells than earlier
+        // passes. This means that the file changes while it is read.
         let is_stuck = batch.iter().all(Vec::is_empty);
         if is_stuck || [0, 1].iter().all(|&side| done[side] == suspects[side] || has_more[side]) {
             return Ok(Unmatched { rows: listed, has_more: has_more[0] || has_more[1] });

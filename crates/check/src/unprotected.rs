@@ -1,5 +1,5 @@
-//! Counts pages without protection in a database that has page protection enabled. A page receives its checksum when it
-//! is written, so pages that were written before the option was enabled have none
+//! Counts pages without protection in a database that has page protection enabled. A page receives its checksum when
+//! the page is written. So pages that were written before the option was enabled have no checksum
 //! (docs/format/checksums-and-torn-pages.md). No check can detect a changed value on these pages.
 
 use catalog::Database;
@@ -21,7 +21,7 @@ use crate::wire::wire;
 #[derive(Default)]
 pub(crate) struct Unprotected(bool);
 
-/// The number of sound pages, and the number of those that have neither a checksum nor torn bits.
+/// The number of sound pages, and the number of sound pages that have neither a checksum nor torn bits.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     all: u64,

@@ -61,7 +61,7 @@ impl Column {
     /// column. The value of a bit column is 0 or 1.
     #[inline]
     pub(crate) fn value<'a>(&'a self, record: &Record<'a>) -> Stored<'a> {
-        // For most values, which are in the fixed part, these tests are enough.
+        // Most values are in the fixed part of the row; for these values, the following tests are enough.
         if let Some(length) = self.fixed_length
             && record.has_column(self.column.leaf_null_bit)
             && record.null_bit(self.column.leaf_null_bit) != Some(true)
@@ -98,15 +98,15 @@ impl Column {
 #[derive(Clone)]
 pub(crate) struct Formula {
     program: Arc<expr::Program>,
-    /// The columns that the expression refers to, in the order in which it numbers them.
+    /// The columns that the expression refers to, in the order of the column numbers in the compiled expression.
     columns: Vec<Column>,
     /// The type in which the result is stored; meaningless for a filter.
     pub(crate) target: TypeInfo,
 }
 
 impl Formula {
-    /// Approximate size in memory. Includes a second copy of the columns, because all code that uses a formula keeps
-    /// its own copy of the columns.
+    /// Returns the approximate size in memory, in bytes. The size includes a second copy of the columns, because all
+    /// code that uses a formula keeps its own copy.
     pub(crate) fn bytes(&self) -> u64 {
         (size_of::<Self>() + self.program.bytes() + self.columns.len() * 2 * (size_of::<Column>() + 32)) as u64
     }
@@ -156,7 +156,7 @@ impl ValueScratch {
 }
 
 impl Formula {
-    /// Whether evaluating the expression uses steps, so that it needs a share of the steps allowed per page.
+    /// Returns whether evaluating the expression uses steps, which are limited for each page.
     pub(crate) fn takes_steps(&self) -> bool {
         self.program.takes_steps()
     }
@@ -183,7 +183,7 @@ impl Formula {
         expr::Integers::of(&self.program)
     }
 
-    /// The condition as comparisons of integers and tests for NULL, if it consists only of these.
+    /// Returns the condition as comparisons of integers and tests for NULL; `None` if it contains anything else.
     pub(crate) fn selection(&self) -> Option<expr::Selection> {
         expr::Selection::of(&self.program)
     }

@@ -42,8 +42,9 @@ impl VectorColumn {
         })
     }
 
-    /// The sparse vectors of the rows, and the range of the value within each vector. `None` unless the vectors of all
-    /// live rows store the value at the same position and the value has at most eight bytes.
+    /// Returns the sparse vectors of the rows, and the range of the value within each vector. The result is `None` if
+    /// the vectors of the live rows do not all store the value at the same position, or if the value has more than
+    /// eight bytes.
     pub(crate) fn short_in(self, rows: Rows<'_>) -> Option<(Vectors<'_>, Range<u16>)> {
         let vectors = rows.vectors()?;
         let common = vectors.common_form()?;
@@ -77,7 +78,8 @@ impl VectorColumn {
             are_null.fill(true);
             return true;
         };
-        // The common form includes the lengths of the values, so one vector is enough to decide for all rows.
+        // The common form of the vectors includes the lengths of the values. So one vector shows whether the column has
+        // a value in all rows that have a vector.
         let common = rows.vectors().and_then(|vectors| Some((vectors, self.value(vectors.common_form()?))));
         if let Some((vectors, InVector::Value(_))) = common {
             are_null.iter_mut().zip(vectors.are_there()).for_each(|(is_null, is_there)| *is_null = !is_there);

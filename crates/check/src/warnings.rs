@@ -37,8 +37,8 @@ pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> 
     warnings
 }
 
-/// Warnings that name the missing parts of the input. They come first, because anything that is not found may be in the
-/// missing parts. `done` is the word for what the caller does with the other parts: "checked" or "read".
+/// Returns the warnings that name the missing parts of the input. They come first, because data that was not found may
+/// be in the missing parts. `done` is the word for what the caller does with the other parts: "checked" or "read".
 pub fn not_given(source: &dyn PageSource, database: &Database, scope: &Scope, done: &str) -> Vec<Warning> {
     let stripes = source.backup().and_then(missing_stripes).map(|which| {
         let rest = format!("only the pages in the files given are {done}; give all stripes of the backup");

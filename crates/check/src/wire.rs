@@ -1,8 +1,8 @@
 //! Encodes sums as bytes, so that the sums of several machines can be merged.
 //!
-//! The bytes are divided into frames, each with a hash under the run's key, so that truncated or changed bytes, and
-//! bytes of another run, cause an error. Readers never allocate much more memory than the number of bytes they have
-//! read.
+//! The bytes are divided into frames. Each frame has a hash under the key of the run, so truncated or changed bytes,
+//! and bytes of another run, cause an error. Readers never allocate much more memory than the number of bytes that they
+//! have read.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +74,8 @@ fn start_of(hash: &FactHash, head: &[u8]) -> Digest {
 /// An output for sums.
 pub(crate) struct Output<'a> {
     hash: &'a FactHash,
-    /// The storage that contains spilled facts. They are read back when a run is written.
+    /// The storage with the facts that were written to temporary files. These facts are read back from it when they are
+    /// encoded.
     space: &'a TempStore,
     to: &'a mut dyn Write,
     frame: Vec<u8>,
@@ -84,7 +85,7 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// An empty output. A reader must use the same `head`.
+    /// Creates an empty output. `head` is not written but determines the hashes, so a reader must use the same `head`.
     pub(crate) fn new(hash: &'a FactHash, head: &[u8], space: &'a TempStore, to: &'a mut dyn Write) -> Self {
         Self { hash, space, to, frame: Vec::new(), last: start_of(hash, head), written: 0 }
     }
@@ -478,11 +479,10 @@ impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
     }
 }
 
-/// The facts of one run may use one sixteenth of the memory for facts while other facts are read. This number is the
-/// divisor.
+/// The part of the memory for facts that the facts of one run may use while other facts are read: one sixteenth.
 const SHARE: usize = 16;
 
-/// Encoded as the facts in order. A byte before each fact says that a fact follows; a zero byte ends the run.
+/// A run is encoded as its facts, in order. A byte before each fact says that a fact follows; a zero byte ends the run.
 impl<F: Fact> Wire for Run<F> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         let (mut bytes, mut before) = (Vec::new(), None);

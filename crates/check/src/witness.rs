@@ -1,5 +1,5 @@
-//! A fingerprint of the pages of the catalog and the maps, as they were read. It shows whether two processes have read
-//! the same pages.
+//! A fingerprint of those pages of the catalog and the maps that a process has read. Equal fingerprints show that two
+//! processes have read the same pages with the same content.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};

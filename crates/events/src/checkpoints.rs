@@ -1,11 +1,11 @@
-//! Checkpoints: pairs begin and end events from any source, and computes totals.
+//! Checkpoints: pairs their begin and end events from any source, and computes totals.
 
 use std::collections::BTreeMap;
 
 use crate::{Event, Moment};
 
-/// Maximum number of begin and end marks to pair. Each mark needs about 64 bytes. The number is enough for one
-/// checkpoint per minute in seven databases over a year.
+/// The maximum number of begin and end marks that are paired. Each mark needs about 64 bytes. The maximum is enough for
+/// one checkpoint per minute in seven databases over a year.
 pub const MAX_MARKS: usize = 8_000_000;
 
 /// The begin or end of a checkpoint.
@@ -13,7 +13,8 @@ pub const MAX_MARKS: usize = 8_000_000;
 pub struct Mark {
     /// ID of the database.
     pub database_id: u32,
-    /// GUID of the activity, and sequence number of the event in it, if the session tracks causality.
+    /// The GUID of the activity, and the sequence number of the event in this activity; `None` if the session does not
+    /// track causality.
     pub activity: Option<([u8; 16], u32)>,
     /// Time of the event.
     pub at: Moment,
@@ -69,12 +70,13 @@ pub struct Paired {
     pub repeated: u64,
 }
 
-/// Pairs begins with ends of the same database, and of the same activity if the activity is known. An end pairs with
-/// the mark right before it if that mark is a begin. The order of `marks` does not matter.
+/// Pairs begins with ends of the same database and, if the activity is known, of the same activity. An end is paired
+/// with the mark directly before it, if that mark is a begin. The order of `marks` does not matter.
 pub fn pair(mut marks: Vec<Mark>) -> Paired {
     let group = |mark: &Mark| (mark.database_id, mark.activity.map(|(guid, _)| guid));
-    // Causality tracking numbers the events of an activity. Times in XML have milliseconds, times in event files have
-    // more digits. If two marks are equal in milliseconds, the mark with more digits is kept.
+    // Causality tracking numbers the events of an activity, so these numbers give the order. Other marks are ordered by
+    // time. Times in XML have only milliseconds, but times in event files have more digits. If two marks have the same
+    // time in milliseconds, the mark with more digits is kept.
     let order = |mark: &Mark| match mark.activity {
         Some((_, sequence)) => i64::from(sequence),
         None => mark.at.0.div_euclid(Moment::MILLISECOND),
@@ -247,8 +249,8 @@ mod tests {
 
     #[test]
     fn within_a_millisecond_order_follows_from_what_is_open() {
-        // In the first case, one checkpoint ends in the millisecond in which the next begins. In the other cases, a
-        // checkpoint begins and ends in one millisecond.
+        // In the first case, one checkpoint ends in the same millisecond in which the next checkpoint begins. In the
+        // other cases, a checkpoint begins and ends in the same millisecond.
         let found =
             paired(&[mark(5, 0, false, None), mark(5, 4, true, None), mark(5, 4, false, None), mark(5, 9, true, None)]);
         assert_eq!(spans(&found), [(5, 0, 4), (5, 4, 9)]);

@@ -1,8 +1,8 @@
 //! Reads the lines about checkpoints in error logs (docs/format/events.md#error-logs).
 //!
 //! SQL Server reports a slow checkpoint in three or four lines of the same process: the first line has the amount
-//! written, and the others have the rates. Exports list the newest line first, so the first line of a report comes
-//! last.
+//! written, and the other lines have the rates. An export of the log lists the newest line first, so it contains the
+//! first line of a report after the other lines.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -173,8 +173,8 @@ fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-/// Combines the lines about each slow checkpoint: the first line of the report, and the following lines of the same
-/// process.
+/// Combines the lines about each slow checkpoint: the first line of the report, and the later lines that the same
+/// process wrote.
 fn joined(lines: Vec<Kept>) -> ErrorLog {
     let offset = lines.iter().find_map(|line| match line.said {
         Said::Offset(minutes) => Some(minutes),
@@ -279,7 +279,7 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Skips `text` if the input continues with it. Returns whether it did.
+    /// Skips `text` if the input continues with this text. Returns whether the text was skipped.
     fn skip(&mut self, text: &str) -> bool {
         let rest = self.rest.strip_prefix(text);
         self.rest = rest.unwrap_or(self.rest);

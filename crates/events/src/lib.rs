@@ -1,9 +1,9 @@
 //! Reads Extended Events without SQL Server, from event files (.xel), from events exported as XML, and from error logs;
-//! and finds the checkpoints among them.
+//! and finds the checkpoints among these events.
 //!
 //! [`xel::Reader`] and [`xml::Reader`] yield the same [`Event`]s, one at a time: they keep only one buffer of the file
 //! and the metadata of its events in memory. [`error_log`] reads the lines about checkpoints in an error log.
-//! [`checkpoints`] pairs begins with ends, and computes totals.
+//! [`checkpoints`] pairs the begin of each checkpoint with its end, and computes totals.
 //!
 //! docs/format/events.md describes the file formats.
 

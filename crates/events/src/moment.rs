@@ -1,4 +1,4 @@
-//! Points in time, counted as Windows does.
+//! Points in time, counted like a Windows FILETIME.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ const DAY: i64 = 86_400 * SECOND;
 /// Days from 0001-01-01, the first day that [`civil`] counts, to 1601-01-01.
 const DAYS_TO_1601: i64 = 584_388;
 
-/// A point in time: the number of 100 ns ticks since 1601-01-01, like a FILETIME. A separate [`Clock`] says in which
-/// time zone.
+/// A point in time: the number of 100 ns ticks since 1601-01-01, like a FILETIME. The time zone is not included; a
+/// separate [`Clock`] gives it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Moment(pub i64);
 
@@ -113,8 +113,8 @@ impl Moment {
         Self(half.saturating_sub(half.rem_euclid(Self::MILLISECOND)))
     }
 
-    /// Formats as ISO 8601: `2016-07-09T03:30:14.023Z`. Local time has no Z, and always milliseconds, since logs in
-    /// local time have no more digits.
+    /// Formats the time as ISO 8601: `2016-07-09T03:30:14.023Z`. Local time has no Z and always has milliseconds,
+    /// because logs in local time have no more digits.
     pub fn iso(self, clock: Clock) -> String {
         match clock {
             Clock::Utc => self.to_string().replacen(' ', "T", 1) + "Z",

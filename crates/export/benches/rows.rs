@@ -1,9 +1,9 @@
 //! Measures how many MB of data pages per second one core exports, for each kind of table and each form of file. Run
 //! the benchmark with `cargo bench -p mdfsck-export --bench rows`. Words after `--` select tables and forms.
 //!
-//! Each rate is based on the processor time of the best of several runs, which alternate between the forms. Next to
-//! each rate, a ratio compares it with the rate of the least possible work, measured in the same run: reading the same
-//! pages and verifying their checksums.
+//! Each rate is based on the processor time of the best of several runs. The forms take turns in each run. The number
+//! in parentheses after a rate is the ratio of this rate to the rate of verifying checksums, the least possible work.
+//! The checksums of the same file are verified in each run, too.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -154,8 +154,8 @@ fn form(name: &str, definitions: &Definitions, source: TableSource<'_>) -> Resul
 
 const FORMS: [&str; 4] = ["csv", "jsonl", "sql", "parquet"];
 
-/// Returns six rates in MB of pages per second: for verifying checksums, for reading rows, and for each of the four
-/// forms of file. The rates of the forms are compared with the first two rates.
+/// Returns six rates in MB of pages per second: for verifying checksums, for reading rows, and for writing each of the
+/// four forms of file. The first two rates serve as a comparison for the rates of the forms.
 fn measure(source: TableSource<'_>, folder: &Path, forms: &[&str]) -> Result<[f64; 6], Box<dyn Error>> {
     let definitions = Definitions::load(source.pages, source.database);
     let (all_pages, off_row_pages) = verify_all(source.pages);

@@ -47,7 +47,8 @@ impl RowText for Csv {
             match values.get(*source).unwrap_or(&Value::Null) {
                 Value::Null => {}
                 Value::Text(value) => text(out.bytes(), value.as_bytes()),
-                // The most common kinds of values come first, because each value is matched only once.
+                // The most common kinds of values are handled here and not by `plain::write`, so that each of these
+                // values is matched only once.
                 Value::Integer(n) => digits::signed(out.bytes(), *n),
                 Value::Decimal { unscaled, scale } => digits::decimal(out.bytes(), *unscaled, *scale),
                 Value::DateTime(moment) => digits::date_time(out.bytes(), *moment, b'T'),

@@ -22,8 +22,8 @@ fn last_of(out: &mut Vec<u8>, digits: u64, length: usize) {
     first_of(out, digits >> (8 * (8 - length)), length);
 }
 
-/// The number of digits of a number below 10,000. It is calculated from the number instead of its digits, so that the
-/// next write need not wait for the lookup of the digits.
+/// Returns how many digits a number below 10,000 has. Calculates the count from the number, not from its digits, so
+/// that the processor can start the next write before it has looked up the digits.
 #[inline]
 fn digits_below_10_000(n: u64) -> usize {
     1 + usize::from(n > 9) + usize::from(n > 99) + usize::from(n > 999)

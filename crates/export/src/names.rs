@@ -11,8 +11,9 @@ const OTHER_FILES: [&str; 3] = [".unreadable", ".doubtful", ".rebuilt"];
 /// Names that Windows reserves for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// The file names of objects without extension, by object ID: `dbo.Orders`. If `objects` contains all objects of the
-/// database, a table gets the same name regardless of which tables are exported.
+/// Returns a file name without extension, such as `dbo.Orders`, for each object ID. The name of an object depends on
+/// the other names in `objects`. So pass all objects of the database: then a table gets the same name regardless of
+/// which tables are exported.
 pub fn stems(database: &Database, objects: &[i32]) -> BTreeMap<i32, String> {
     let full = |id: i32| match database.objects.get(&id) {
         Some(object) => format!("{}.{}", database.schema_name(object), object.name),

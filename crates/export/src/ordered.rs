@@ -73,8 +73,8 @@ impl<'a> Jobs<'a> {
         Self { scan: Mutex::new((scan, 0)), pages }
     }
 
-    /// The next pages to read, and the number of the job. The division into jobs does not depend on the number of
-    /// threads.
+    /// Returns the number of the next job, and the page ranges to read for it; `None` if no pages are left. The
+    /// division into jobs does not depend on the number of threads.
     pub(crate) fn next(&self) -> Option<(u64, Vec<Range>)> {
         let mut guard = lock(&self.scan);
         let (scan, number) = &mut *guard;

@@ -18,7 +18,7 @@ const MOST_CHARS: usize = 200;
 /// The maximum number of bytes shown of a binary value.
 const MOST_BYTES: usize = 24;
 
-/// The extent of a preview.
+/// A summary of what a preview showed.
 #[derive(Clone, Debug)]
 pub struct Previewed {
     /// The number of rows.

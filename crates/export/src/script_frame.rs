@@ -11,8 +11,8 @@ use crate::table::SqlFrame;
 /// (docs/format/catalog.md#syscolpars).
 const PERIOD: u32 = 0x3000_0000;
 
-/// Writes `CREATE TABLE` before the rows, and keys, indexes and checks after them. Foreign keys are left out because
-/// they need other tables. Returns `None` if the catalog does not have the table.
+/// Returns the statements before the rows (`CREATE TABLE`) and after the rows (keys, indexes and checks). Foreign keys
+/// are left out because they need other tables. Returns `None` if the catalog does not have the table.
 pub fn frame(database: &Database, definitions: &Definitions, table: &Table) -> Option<SqlFrame> {
     let script = Script::new(database, definitions);
     let id = table.object_id;

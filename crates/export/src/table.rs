@@ -34,7 +34,7 @@ pub struct TableSource<'a> {
     pub options: ScanOptions,
 }
 
-/// A form of file.
+/// A format of exported files.
 pub enum Form {
     /// CSV.
     Csv,

@@ -32,7 +32,7 @@ pub(crate) struct Statements {
     /// The statements after the rows.
     pub(crate) after: String,
     /// Whether each INSERT is written as a string constant that the server executes. This is needed if a script runner
-    /// would misread a name in it.
+    /// would misread a name in the INSERT.
     pub(crate) is_executed: bool,
 }
 

@@ -133,9 +133,9 @@ fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether bytes are WKB. WKB begins with its byte order, 1, and a type below 18 as a 32-bit integer, so its bytes 3
-/// and 4 are 0. SQL Server's stored form begins with the SRID and a version: for every existing SRID, its bytes 3 and 4
-/// are 0, and 1 or 2.
+/// Whether bytes are WKB, not SQL Server's stored form. WKB begins with its byte order, 1, and a type below 18 as a
+/// 32-bit integer, so the fifth byte is 0. The stored form begins with the SRID, a 32-bit integer, and a version. So
+/// its fifth byte is the version, 1 or 2.
 fn is_wkb(bytes: &[u8]) -> bool {
     matches!(bytes, [1, 1..=17, 0, 0, 0, ..])
 }
@@ -153,9 +153,9 @@ fn starts_as_wkb(long: LongValue<'_>) -> bool {
 /// The maximum length of an nvarchar in a sql_variant, in UTF-16 code units.
 const MOST_VARIANT_CHARS: usize = 4000;
 
-/// Writes a value of a sql_variant: the value is cast to a base type that can hold it, if its literal needs this, and
-/// then to sql_variant. SQL Server gives a column of a VALUES list one type, like a column of a UNION. The outer CAST
-/// to sql_variant preserves the base type of each value.
+/// Writes a value of a sql_variant. If necessary, casts the literal to a base type that can hold the value. Then casts
+/// the result to sql_variant, because SQL Server gives each column of a VALUES list a single type, like a column of a
+/// UNION. The outer CAST to sql_variant preserves the base type of each value.
 fn variant(at: usize, value: &Value<'_>, out: &mut Out<'_>) -> io::Result<()> {
     if matches!(value, Value::Null | Value::Unreadable(_)) {
         return literal(at, Kind::Text, value, out);

@@ -2,11 +2,11 @@
 //! equality.
 //!
 //! In every collation, two different printable ASCII characters are unequal, unless they are the capital and the small
-//! form of one letter. The reason is that no printable ASCII character has a weight of zero. This rule is enough for
-//! most tests of equality in locales that are known to have no contractions of ASCII characters. In other locales, it
-//! is uncertain whether two letters are equal, unless the letters are isolated: Hungarian reads `ddz` as `dzdz`, and
-//! Spanish reads `ch` as one letter. The order of strings, and all characters outside ASCII, follow the rule of
-//! docs/format/collations.md#comparing.
+//! form of one letter. The reason is that no printable ASCII character has a weight of zero. In locales that are known
+//! to have no contractions of ASCII characters, this rule decides most tests of equality. In other locales, the rule
+//! decides about letters only if each string is a single character. The reason is that several letters may form a unit:
+//! Hungarian reads `ddz` as `dzdz`, and Spanish reads `ch` as one letter. For the order of strings, and for all
+//! characters outside ASCII, see docs/format/collations.md#comparing.
 
 use std::cmp::Ordering;
 

@@ -31,7 +31,8 @@ pub(crate) fn check(from: &Ty, to: &Ty, wanted: Option<i32>) -> Result<(), Unsup
         };
         return match style(wanted) {
             Some(style) if style.is_time_only() && from.kind() == xtype::DATE => no(pair()),
-            // For these two styles, Microsoft documents the number of fraction digits only for datetime.
+            // The supported styles with a fraction of a second, except 121, are refused for datetime2: Microsoft
+            // documents their number of fraction digits only for datetime.
             Some(style) if from.kind() == xtype::DATETIME2 && style.has_fraction() && number != 121 => {
                 no(format!("{} with style {wanted}", pair()))
             }

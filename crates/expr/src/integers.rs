@@ -147,8 +147,8 @@ impl Selection {
         Some(Self { terms })
     }
 
-    /// The column that must not be NULL, by its position in [`Program::columns`]. `None` if the condition has any other
-    /// term.
+    /// If the only term of the condition is that a column is not NULL, returns the position of this column in
+    /// [`Program::columns`]. Otherwise returns `None`.
     pub fn not_null(&self) -> Option<usize> {
         match self.terms.as_slice() {
             [Term::IsNull(index, false)] => Some(*index),
@@ -156,9 +156,9 @@ impl Selection {
         }
     }
 
-    /// For each of `rows` rows, whether the row satisfies the condition. `values` must return the values of a column
-    /// that has no NULLs, and `nulls` must return which values of a column are NULL. The result is `None` if one of
-    /// these functions returns nothing.
+    /// Returns, for each of `rows` rows, whether the row satisfies the condition. `values` must store the values of a
+    /// column, and must return false if the column has NULLs. `nulls` must store which values of a column are NULL. If
+    /// `values` or `nulls` returns false, the result is `None`.
     pub fn evaluate<'r>(
         &self,
         rows: usize,

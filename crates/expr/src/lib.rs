@@ -32,23 +32,25 @@
 //! * **Errors.** Overflow, division by zero and conversions that fail. SQL Server would have refused the row, or stored
 //!   NULL, depending on the session options at that time. A `TRY_CONVERT` or `TRY_CAST` that fails is undecided too,
 //!   because it is not completely documented which spellings fail.
-//! * **Collations.** The order of strings is known as far as `format::collation` knows it: in BIN2 collations always, in
-//!   others where the first difference, or the equality at all levels, is proven. A search (LIKE, CHARINDEX, REPLACE) is
-//!   decided if each compared character is the same or another one with certainty, and if no mark follows the match.
-//! * **Code pages.** Char values and literals with characters that the code page of their collation is not known to have,
-//!   and code pages with two bytes per character. Also positions in such texts, and surrogate pairs.
+//! * **Collations.** Comparisons of strings that `format::collation` cannot decide. It decides every comparison in a
+//!   BIN2 collation. In other collations, it decides a comparison if it can prove the first difference, or the equality
+//!   of the strings at all levels. A search (LIKE, CHARINDEX, REPLACE) is undecided if it is uncertain whether two
+//!   compared characters are equal, or if the character after the match may belong to the match, like a combining
+//!   accent.
+//! * **Code pages.** Char values and literals with characters that the code page of their collation is not known to
+//!   have, and code pages with two bytes per character. Also positions in such texts, and surrogate pairs.
 //! * **Language and session.** Names of months and weekdays, results that depend on DATEFIRST, and dates like
 //!   `2020-01-02` as datetime, because they depend on DATEFORMAT.
 //! * **Undocumented rounding.** Products of money at exactly half, negative quotients of money, sums of decimals that
 //!   lose digits, thirds of a millisecond, floats rounded to decimals, the last bit of transcendental functions, and
-//!   float arithmetic with a rounded result. Also everything that compatibility level 130 changed (Microsoft,
-//!   KB 4010261), because rows may have been written before that change.
+//!   float arithmetic with a rounded result. Also everything that compatibility level 130 changed (Microsoft, KB
+//!   4010261), because rows may have been written before that change.
 //! * **Unavailable values.** Values that are stored off the row, and bytes that are not a value of their type.
 //!
 //! Expressions that depend on the current time (`getdate()`) or on random numbers (`newid()`) are refused at compile
 //! time, because their values cannot be checked.
 
-// Indexing is used only after a bounds check; each such line names the check.
+// Code may index only after a bounds check. A comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]
 #![warn(missing_docs)]
 

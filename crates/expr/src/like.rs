@@ -79,8 +79,8 @@ impl<'s> Pattern<'s> {
         }
     }
 
-    /// Whether the last piece of the pattern is `%` or a character other than a blank. For such a pattern, two trailing
-    /// blanks in the value have the same effect as one.
+    /// Whether the last piece of the pattern is `%` or a character other than a blank. If a value has trailing blanks,
+    /// their number does not change whether such a pattern matches the value.
     fn ends_open(self) -> bool {
         let last = self.text.len().checked_sub(1).and_then(|last| self.text.get(last));
         last.is_some_and(|unit| unit != u16::from(b'_') && unit != u16::from(b']') && unit != 0x20)
@@ -243,9 +243,9 @@ impl<'s> Pattern<'s> {
         Ok(stands)
     }
 
-    /// Whether the value ends with the last segment, which must begin at `at` or later. Each character from `at` on is
-    /// compared with a piece, because an uncertain character may count as several characters; such a comparison returns
-    /// an error.
+    /// Whether the value ends with the last segment, which must begin at `at` or later. Also compares each character
+    /// between `at` and the segment with a piece. If such a character is uncertain, the comparison returns an error,
+    /// because the character may count as several characters.
     fn ends(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let rest = value.len() - at;
         for place in at..value.len() - segment.pieces.min(rest) {
@@ -333,8 +333,9 @@ impl<'s> Pattern<'s> {
         Ok(None)
     }
 
-    /// The length of the longest prefix of the segment that ends with the current character of the value. `found` is
-    /// the length of the prefix that ends just before this character.
+    /// Returns the length of the longest prefix of the segment that matches the value up to and including the current
+    /// character, whose key is `key`. `found` is the length of the longest prefix that matches up to the character
+    /// before.
     #[inline(always)]
     fn longer(
         self,

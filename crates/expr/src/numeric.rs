@@ -139,7 +139,8 @@ pub(crate) fn arithmetic(op: BinaryOp, a: Cell<'_>, b: Cell<'_>, ty: &Ty) -> Out
         }
         _ => {}
     }
-    // The common case, which needs no 128-bit arithmetic. If it overflows, the general code below handles it.
+    // Integers are the most common case and need no 128-bit arithmetic. If an operation overflows here, the general
+    // code below handles it.
     if let (Datum::Int(a), Datum::Int(b), true) = (a, b, ty.is_integer()) {
         let value = match op {
             BinaryOp::Add => a.checked_add(b),
@@ -266,8 +267,8 @@ fn decimal(op: BinaryOp, (a, a_scale): (i128, u8), (b, b_scale): (i128, u8), ty:
     fit_decimal(value, precision, scale)
 }
 
-/// Whether a value is large enough for the tests of exactness: the rounding error of a result of this size is a normal
-/// number, and neither denormal nor zero.
+/// Whether a value is large enough for the tests of exactness. These tests need a rounding error that is a normal
+/// number: for a smaller result, the rounding error could be a denormal number or zero.
 fn is_large(value: f64) -> bool {
     value.abs() > 1e-270
 }
@@ -302,8 +303,8 @@ fn exact_order((a, a_scale): (i128, u8), (b, b_scale): (i128, u8)) -> Ordering {
     let scale = a_scale.max(b_scale);
     match (rescale(a, a_scale, scale), rescale(b, b_scale, scale)) {
         (Some(a), Some(b)) => a.cmp(&b),
-        // Only one of the two numbers is scaled up. If it overflows, its absolute value is larger than any number of 38
-        // digits, so its sign decides the order.
+        // Only the number with the lower scale is rescaled. If its unscaled value then overflows, its absolute value is
+        // larger than any number of 38 digits, so its sign decides the order.
         (None, _) => a.signum().cmp(&0),
         (_, None) => 0.cmp(&b.signum()),
     }

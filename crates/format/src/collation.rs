@@ -34,12 +34,13 @@ impl CollationId {
         self.0 & 0x1000 != 0
     }
 
-    /// Whether the collation compares UTF-16 code units, or bytes for char.
+    /// Whether the collation is a BIN2 collation, which compares nchar by UTF-16 code unit and char by byte.
     pub fn is_bin2(self) -> bool {
         self.0 & 0x800 != 0
     }
 
-    /// Whether the collation compares the first character by code unit and all others by byte.
+    /// Whether the collation is a BIN collation, which compares the first character by code unit and all others by
+    /// byte.
     pub fn is_bin(self) -> bool {
         self.0 & 0x10000 != 0
     }

@@ -148,7 +148,8 @@ pub struct ShortDecimals {
 impl ShortDecimals {
     /// The valid values of a column with this precision.
     pub fn of(precision: u8) -> Self {
-        // Ten to the power of 20 does not fit into eight bytes.
+        // From a precision of 20 on, every magnitude of eight bytes is valid: ten to the power of 20 does not fit into
+        // eight bytes.
         Self { most: 10u64.checked_pow(precision.into()).map_or(u64::MAX, |limit| limit - 1) }
     }
 
@@ -336,7 +337,7 @@ mod tests {
                     if u32::try_from(magnitude).is_ok() {
                         assert_eq!(of_length(5), Some(is_value), "{sign} {magnitude}, precision {precision}");
                     }
-                    // The same number with a magnitude of 16 bytes.
+                    // The result must be the same for this number with a magnitude of 16 bytes.
                     assert_eq!(of_length(17), Some(is_value), "{sign} {magnitude}, precision {precision}");
                 }
             }

@@ -76,8 +76,8 @@ impl KeyOrder {
 pub struct KeyColumn {
     /// The order of the column's values.
     pub order: KeyOrder,
-    /// A positive number is a byte offset from the record's start. A negative number is a variable column, counted from
-    /// -1. 0 means that the column is not stored.
+    /// The place of the column in a record. A positive number is a byte offset from the record's start. A negative
+    /// number is a variable column, counted from -1. 0 means that the column is not stored.
     pub offset: i16,
     /// The length of a fixed column in bytes.
     pub length: u16,
@@ -153,7 +153,7 @@ pub fn compare(a: &Record<'_>, b: &Record<'_>, columns: &[KeyColumn]) -> Option<
 }
 
 /// Like [`compare`], for records of different levels, in which the columns have different positions. Compares only the
-/// columns that both sides have.
+/// columns that both records have.
 pub fn compare_across(
     a: &Record<'_>,
     a_columns: &[KeyColumn],
@@ -284,8 +284,9 @@ fn locator(bytes: &[u8]) -> Option<(u64, u64, u64)> {
 }
 
 /// Whether the row address in the first key is less than the row address in the second key, compared byte by byte.
-/// `None` unless both keys end with a row address and are equal before it. Use this only for pairs of records with an
-/// uncertain order. If the keys of a page are in order, the result is the same for all such pairs on the page.
+/// `None` if a key does not end with a row address, or if the columns before it are not certainly equal. Use this
+/// function only for pairs of records with an uncertain order. If the keys of a page are in order, the result is the
+/// same for all such pairs on the page.
 pub fn locators_ascend_bytewise(
     a: &Record<'_>,
     a_columns: &[KeyColumn],

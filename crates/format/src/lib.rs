@@ -8,7 +8,7 @@
 //! [`slots::SlotFault`], [`protection::ProtectionFault`]), and *raw* ones return the stored bytes for dumps. No bytes,
 //! however damaged, make this crate panic.
 
-// Indexing is used only after a bounds check, which a comment or reason at that line names.
+// Code may index only after a bounds check. A comment or a `reason` at the indexing line names the check.
 #![warn(clippy::indexing_slicing)]
 
 pub mod allocation;

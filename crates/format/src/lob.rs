@@ -155,8 +155,8 @@ impl LinkLayout {
         Self { first, stride, end_bytes }
     }
 
-    /// The link at `position`: the address of its target, and the offset in the whole value at which the bytes below
-    /// the target end.
+    /// Reads the link at `position`. Returns the offset in the whole value at which the bytes below the link's target
+    /// end, and the address of the target.
     fn read(self, bytes: &[u8], position: usize) -> Option<(u64, RecordId)> {
         let at = self.first.checked_add(position.checked_mul(self.stride)?)?;
         let end = if self.end_bytes == 8 { u64_at(bytes, at)? } else { u32_at(bytes, at)?.into() };
@@ -308,7 +308,7 @@ impl<'a> Pointer<'a> {
         let links = bytes.len().saturating_sub(POINTER_LINKS.first);
         let stride = POINTER_LINKS.stride;
         if bytes.len() == POINTER_LINKS.first {
-            // The value may have been emptied.
+            // A pointer without links is not treated as malformed, because the value may have been emptied.
             return Self::Undescribed;
         }
         if links == 0 || !links.is_multiple_of(stride) {

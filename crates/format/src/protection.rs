@@ -39,16 +39,16 @@ pub enum ProtectionFault {
     },
 }
 
-/// The checksum of a page. Each 512-byte sector is folded into one word by XOR, with the checksum field as zero. Each
-/// word is rotated left by 15 minus the sector number, and the results are combined by XOR
-/// (docs/format/checksums-and-torn-pages.md#checksum).
+/// The checksum of a page, computed as if the checksum field were zero. Each 512-byte sector is folded into one word by
+/// XOR. The word of each sector is rotated left by 15 minus the sector number, and the rotated words are combined by
+/// XOR (docs/format/checksums-and-torn-pages.md#checksum).
 pub fn checksum(page: &PageBytes) -> u32 {
     simd::rotated_words(page) ^ stored_word(page).rotate_left(SECTORS as u32 - 1)
 }
 
-/// Adds whole sectors of 512 bytes to the checksum `sum`, which is 0 before the first sector. Log blocks
-/// (docs/format/log.md#log-blocks) and streams in backups (docs/format/backups.md) use the algorithm of pages for other
-/// lengths.
+/// Adds whole sectors of 512 bytes to the checksum `sum`, which is 0 before the first sector. This is the algorithm of
+/// the page checksum, for data of other lengths: log blocks (docs/format/log.md#log-blocks) and streams in backups
+/// (docs/format/backups.md).
 pub fn sectors_sum(sum: u32, sectors: &[u8]) -> u32 {
     simd::sectors_sum(sum, sectors)
 }
@@ -62,8 +62,8 @@ fn flags(page: &PageBytes) -> u16 {
     u16::from_le_bytes([page[FLAGS], page[FLAGS + 1]])
 }
 
-/// Verifies a page with the kind of protection that its own flags name. Pages of one database may have different kinds
-/// of protection.
+/// Verifies a page with the kind of protection that the flags in its header name. Other pages of the same database may
+/// have another kind of protection.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     let flags = flags(page);
@@ -86,9 +86,9 @@ pub fn verify(page: &PageBytes) -> Result<Protection, ProtectionFault> {
     }
 }
 
-/// Restores the bits that torn-page protection replaced, so that the page can be parsed. Pages without this protection
-/// stay unchanged. The high byte of slot 0's offset is the last byte of sector 15. So without this step, the offset may
-/// be wrong by up to 768 (docs/format/README.md#torn-bits).
+/// Restores the bits that torn-page protection replaced, so that the page can be parsed. Pages without torn-page
+/// protection stay unchanged. One of the replaced bytes is the last byte of sector 15, which is the high byte of slot
+/// 0's offset. Until its bits are restored, this offset may be wrong by up to 768 (docs/format/README.md#torn-bits).
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page")]
 pub fn undo_torn_bits(page: &mut PageBytes) {
     let flags = flags(page);
@@ -102,9 +102,9 @@ pub fn undo_torn_bits(page: &mut PageBytes) {
     }
 }
 
-/// Protects a changed page as its flags require. Before the call, the bits that torn-page protection replaced must be
-/// restored. Writes either the checksum or a torn-bit pattern. There are two torn-bit patterns, which alternate from
-/// write to write, so the pattern of the previous write is replaced by the other one.
+/// Protects a changed page as its flags require: writes the checksum, or saves the bits that torn-page protection
+/// replaces and writes a torn-bit pattern. There are two such patterns, which alternate from write to write. Before the
+/// call, the bits that the previous pattern replaced must be restored.
 #[expect(clippy::indexing_slicing, reason = "the last byte of each sector of a page, and its header")]
 pub fn seal(page: &mut PageBytes) {
     let flags = flags(page);

@@ -1,9 +1,9 @@
 //! FixedVar records of data and index pages (docs/format/records.md, docs/format/index-records.md). A record is audited
-//! before it is used.
+//! before its columns are read.
 //!
 //! A record does not store its length: its end follows from the fixed part, the null bitmap and the variable offset
-//! array. [`Record::data`] and [`Record::index`] prove that these three are inside the record's space, so every
-//! accessor of a [`Record`] stays inside it.
+//! array. [`Record::data`] and [`Record::index`] prove that these three parts are inside the space between this record
+//! and the next one. Therefore no accessor of a [`Record`] reads outside this space.
 
 mod fault;
 
@@ -81,8 +81,8 @@ impl RecordKind {
         }
     }
 
-    /// Whether a record with this status consists only of a status byte and a version tag. This is a ghost version
-    /// without the bits for other parts (docs/format/records.md#status-byte).
+    /// Whether a record with this status consists only of a status byte and a version tag: it is a ghost version whose
+    /// status byte announces neither a null bitmap nor a variable part (docs/format/records.md#status-byte).
     pub fn is_tag_alone(status: u8) -> bool {
         Self::of(status) == Self::GhostVersion && status & (status::NULL_BITMAP | status::VARIABLE) == 0
     }
@@ -107,7 +107,7 @@ impl RecordKind {
     }
 }
 
-/// A FixedVar record that was audited: all its parts are inside its space.
+/// A FixedVar record that passed the audit: all its parts are inside the space of the record.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     bytes: &'a [u8],
@@ -120,9 +120,9 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Audits the data record at the start of `space`. The fixed part may be shorter than the page's pminlen: if a
-    /// column was added before the page was formatted, records that are older than the column can still be moved to the
-    /// page.
+    /// Audits the data record at the start of `space`. The fixed part may be shorter than the page's pminlen. This is
+    /// legal for a record that is older than an added column, if the record was moved to a page that was formatted
+    /// after the column was added.
     pub fn data(space: &'a [u8]) -> Result<Self, RecordFault> {
         let status = *space.first().ok_or(RecordFault::new(RecordTest::ColumnOffsets, FIXED_AT.into(), 0))?;
         let kind = RecordKind::of(status);
@@ -231,7 +231,8 @@ impl<'a> Record<'a> {
         self.bytes.first().copied().unwrap_or_default()
     }
 
-    /// The kind of the record. A deleted forwarded row is a ghost.
+    /// The kind of the record. The result for a deleted forwarded row is a ghost, although its status byte has the type
+    /// of a forwarded row.
     #[inline]
     pub fn kind(&self) -> RecordKind {
         match RecordKind::of(self.status()) {
@@ -323,9 +324,9 @@ impl<'a> Record<'a> {
         Some(byte & (1 << (bit % 8)) != 0)
     }
 
-    /// Whether the record stores the column with the null bit `number`. A record from before the column was added does
-    /// not store it. The column's place in such a record may have bytes of a dropped column that had this place before
-    /// (docs/format/records.md).
+    /// Whether the record stores the column with the null bit `number`. A record that was written before the column was
+    /// added does not store it. Such a record may still have bytes at the column's offset: they belong to a dropped
+    /// column that had this offset before (docs/format/records.md).
     #[inline]
     pub fn has_column(&self, number: u16) -> bool {
         is_known(number, self.column_count)
@@ -376,18 +377,18 @@ impl<'a> Iterator for Variables<'a> {
     }
 }
 
-/// The bit of an end offset which means that the column is complex: an off-row pointer, back pointer or sparse vector
-/// instead of the plain value.
+/// The bit of an end offset which means that the column is complex: the record stores an off-row pointer, a back
+/// pointer or a sparse vector instead of the plain value.
 pub const COMPLEX: u16 = 0x8000;
 
-/// Whether records with this column count store the column with this null bit. The count is 0 for records without a
-/// null bitmap.
+/// Whether a record whose null bitmap has `column_count` columns stores the column with this null bit. `column_count`
+/// is 0 for a record without a null bitmap, which stores all columns.
 #[inline]
 pub(crate) fn is_known(null_bit: u16, column_count: u16) -> bool {
     column_count == 0 || null_bit <= column_count
 }
 
-/// Whether the null bitmap of records with this column count has this bit.
+/// Whether a null bitmap of `column_count` columns contains the bit with this number, counted from 1.
 #[inline]
 pub(crate) fn has_null_bit(null_bit: u16, column_count: u16) -> bool {
     null_bit > 0 && null_bit <= column_count

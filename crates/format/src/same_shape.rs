@@ -1,15 +1,15 @@
 //! Audits, in one pass, pages on which most records have the same shape.
 //!
 //! Records of one shape have equal status bytes, fixed lengths and column counts, so each column has the same place in
-//! all of them. They may differ in their NULL columns and in the lengths of their variable columns. Nearly all pages
-//! have records of only one shape. Some records of the shape may be *exceptions*: ghosts, or rows with a value that is
-//! not stored plainly. The columns of exceptions must be examined row by row. On a data page, some slots may be empty,
-//! and some may have *others*. These are records of another shape, such as moved rows, forwarding stubs, and rows that
+//! all of them. They may differ in their NULL columns and in the lengths of their variable columns. On nearly all
+//! pages, all records have one shape. Some records of the shape may be *exceptions*: ghosts, or rows with a value that
+//! is not stored plainly. The columns of exceptions must be examined row by row. On a data page, some slots may be
+//! empty, and some may contain *others*: records of another shape, such as moved rows, forwarding stubs, and rows that
 //! are older than a column.
 //!
 //! [`SameShapeRows::load`] proves everything that [`Record::data`] and [`Record::index`] would prove of each record, in
-//! one loop without look-ups. For anything unusual it returns false, and the results are undefined. A check can then
-//! read one column of all rows at a time. It need not parse a record again, and need not look up the place of the
+//! one loop without look-ups. If it finds anything unusual, it returns false, and the results are undefined. After it
+//! returns true, a check can read one column of all rows at a time, without parsing each record again to find the
 //! column.
 
 mod alike;
@@ -30,7 +30,8 @@ pub use expanded::BYTES_AFTER;
 pub use vectors::Vectors;
 pub use view::Rows;
 
-/// The most columns of a shape, because the null bits are kept as words. Rows with more columns are not handled here.
+/// The largest number of columns of a shape, because each null bitmap is stored as an array of words. [`SameShapeRows`]
+/// does not load rows with more columns.
 const MAX_COLUMNS: u16 = 1024;
 const WORD_BITS: u16 = 64;
 
@@ -45,8 +46,8 @@ const _: () = assert!(GHOST == (RecordKind::Index as u32 ^ RecordKind::GhostInde
 /// The properties that the records of a page share.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct RowShape {
-    /// The first bytes of a live record, without the bits that may differ. A data record has them up to the length of
-    /// its fixed part; an index record has only its status byte.
+    /// The first bytes of a live record, without the bits that may differ. For a data record, these are the bytes up to
+    /// and including the length of its fixed part; for an index record, only the status byte.
     head: u32,
     /// Whether the records are rows of an index.
     is_index: bool,
@@ -71,12 +72,12 @@ pub struct SameShapeRows {
     slots: Vec<u16>,
     /// If `slots` is used: the place of the record in each slot. Otherwise a work buffer.
     places: Vec<Span>,
-    /// If `slots` is used: the slots with records of another shape.
+    /// If `slots` is used: the slots that have records of another shape.
     others: Vec<u16>,
     /// The null bitmaps: the first word of every row, then the second word of every row, and so on. Out of date if the
     /// shape has no null bitmap.
     nulls: Vec<u64>,
-    /// The null bits that are set in some row, one word after another.
+    /// For each word of the null bitmaps: the bits that are set in at least one row.
     any_nulls: Vec<u64>,
     /// The number of variable columns that each row stores.
     variables: Vec<u16>,
@@ -120,8 +121,8 @@ struct Totals {
 
 impl SameShapeRows {
     /// Audits the records of a page. Returns true if the header of the page is possible, most records are rows of one
-    /// shape, and all records are complete and inside their space. Otherwise the results are undefined. Empty slots are
-    /// allowed only with `may_be_empty`.
+    /// shape, and each record is complete and inside its space. If the result is false, the contents of `self` are
+    /// undefined. Empty slots are accepted only if `may_be_empty` is true.
     pub fn load(&mut self, page: Page<'_>, may_be_empty: bool) -> bool {
         let header = page.header();
         let count = usize::from(header.slot_count.get());
@@ -159,13 +160,14 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records in their spaces if some slots are empty or have a record of another shape.
+    /// Audits the records if some slots are empty or have a record of another shape. `spans` must contain the space of
+    /// each record.
     fn audit_most(&mut self, bytes: &[u8]) -> bool {
         std::mem::swap(&mut self.spans, &mut self.places);
         let shape_of = |place: &Span| RowShape::of(bytes_of(bytes, *place), None);
         let Some(mut shape) = self.places.iter().find_map(shape_of) else { return false };
         self.gather(bytes, shape);
-        // The shape of the first row may be the shape of only a minority of the rows.
+        // Perhaps only a minority of the rows has the shape of the first row.
         if self.spans.len() <= self.others.len()
             && let Some(second) = self.others.iter().find_map(|slot| shape_of(self.places.get(usize::from(*slot))?))
         {
@@ -206,8 +208,8 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records in their spaces. Returns false if a record does not have the shape, or is not inside its
-    /// space.
+    /// Audits the records, whose spaces are in `spans`. Returns false if a record does not have the shape, or is not
+    /// inside its space.
     fn audit(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         if !self.start(bytes, shape) {
             return false;
@@ -225,7 +227,8 @@ impl SameShapeRows {
     /// Sizes the buffers for records of this shape. Returns false if `bytes` is too small to contain these records.
     fn start(&mut self, bytes: &[u8], shape: RowShape) -> bool {
         let words = usize::from(shape.column_count.div_ceil(WORD_BITS).max(1));
-        // All null bitmaps together cannot be longer than the page that contains them.
+        // A damaged record may claim more columns than it has. All null bitmaps together cannot be longer than the
+        // page.
         if (words - 1) * size_of::<u64>() * self.spans.len() > bytes.len() {
             return false;
         }
@@ -281,7 +284,7 @@ impl SameShapeRows {
         true
     }
 
-    /// Audits each record. Each span is shortened from the space of the record to the length of the record.
+    /// Audits each record, and shortens its span from the space of the record to the length of the record.
     fn records<const IS_INDEX: bool, const HAS_BITMAP: bool>(&mut self, page: &[u8]) -> Option<Totals> {
         let shape = self.shape;
         let fixed_end = usize::from(shape.fixed_end);
@@ -303,8 +306,8 @@ impl SameShapeRows {
             }
             differences |= difference;
             if HAS_BITMAP {
-                // This fails for a record at the end of the page if fewer than ten bytes are left from its column count
-                // on. Such a record is not handled here.
+                // Ten bytes are read from the column count on. If fewer bytes follow the column count of a record at
+                // the end of the page, the page is not loaded here.
                 let bitmap: &[u8; 10] = page.get(start + fixed_end..)?.first_chunk()?;
                 let (count, bits) = bitmap.split_first_chunk()?;
                 if u16::from_le_bytes(*count) != shape.column_count {
@@ -352,7 +355,8 @@ impl SameShapeRows {
         })
     }
 
-    /// Two total lengths of all records. In the second one, a very short record counts as long as a forwarding stub.
+    /// The total length of all records in bytes, and the total length with each very short record counted as if it had
+    /// the length of a forwarding stub.
     fn lengths(&self) -> [u32; 2] {
         let [mut bytes, mut padded_bytes] = [0; 2];
         for span in &self.spans {
@@ -362,7 +366,8 @@ impl SameShapeRows {
         [bytes, padded_bytes]
     }
 
-    /// Reads the words of the null bitmaps, from number `first` on. Returns false if a bitmap may end outside the page.
+    /// Reads the null bitmaps of all rows, from the 64-bit word with number `first` on. Returns false if a bitmap may
+    /// end outside the page.
     fn nulls_from(&mut self, page: &[u8], first: usize) -> bool {
         (first..self.any_nulls.len()).all(|word| self.null_word(page, word))
     }
@@ -424,8 +429,8 @@ impl SameShapeRows {
 }
 
 impl RowShape {
-    /// The shape of a record; `None` for a record that is not handled here: a moved or compressed row, a row without a
-    /// null bitmap on a data page, or a row with too many columns.
+    /// The shape of the record in `space`. `None` if this module does not handle such a record: a moved or compressed
+    /// row, a row without a null bitmap on a data page, or a row with too many columns.
     fn of(space: &[u8], index_fixed_end: Option<u16>) -> Option<Self> {
         let status = *space.first()?;
         let (is_index, is_ghost) = match RecordKind::of(status) {
@@ -466,7 +471,7 @@ impl RowShape {
     }
 }
 
-/// The null bits in use in a word for `columns` columns; all bits from 64 columns on.
+/// A mask of the null bits that a word uses if `columns` columns begin in it; all 64 bits for 64 columns or more.
 fn mask(columns: u16) -> u64 {
     u64::MAX >> (WORD_BITS - columns.clamp(1, WORD_BITS))
 }

@@ -1,6 +1,6 @@
-//! The page checksum, computed in the widest registers of the processor. Only this module has `unsafe` code: calls of
-//! functions that need a processor feature, directly after its detection. The safe [`folded_words`] and
-//! `folded_sectors` are the source of both versions: the compiler translates them with and without AVX2.
+//! The page checksum, computed in the widest registers of the processor. Only this module has `unsafe` code: it calls
+//! functions that need a processor feature, directly after it detected the feature. Each algorithm is written once, in
+//! the safe [`folded_words`] and `folded_sectors`, which the compiler translates twice: with and without AVX2.
 
 use crate::page::{PAGE_BYTES, PageBytes};
 
@@ -9,8 +9,8 @@ pub(crate) const SECTOR_BYTES: usize = 512;
 /// The number of sectors in a page.
 pub(crate) const SECTORS: usize = PAGE_BYTES / SECTOR_BYTES;
 
-/// The checksum of all bytes of a page, including its checksum field. Each sector is folded into one word by XOR, each
-/// word is rotated left by 15 minus the sector number, and the results are combined by XOR
+/// The checksum of all bytes of a page, including its checksum field. Each sector is folded into one word by XOR. The
+/// word of each sector is rotated left by 15 minus the sector number, and the rotated words are combined by XOR
 /// (docs/format/checksums-and-torn-pages.md#checksum). Uses AVX2 if the processor has it.
 #[inline]
 pub(crate) fn rotated_words(page: &PageBytes) -> u32 {
@@ -29,7 +29,7 @@ fn with_avx2(page: &PageBytes) -> u32 {
     folded_words(page)
 }
 
-/// The portable version.
+/// Computes [`rotated_words`] on any processor.
 #[inline(always)]
 fn folded_words(page: &PageBytes) -> u32 {
     let mut sum = 0u32;
@@ -39,8 +39,9 @@ fn folded_words(page: &PageBytes) -> u32 {
     sum
 }
 
-/// Adds sectors to a checksum: for each sector, the sum is rotated by one bit and combined with the sector's words by
-/// XOR. Gives the result of [`rotated_words`] for any number of sectors. Bytes after the last whole sector are ignored.
+/// Adds sectors to the checksum `sum`. For each sector, the checksum is rotated left by one bit and combined with the
+/// words of the sector by XOR. For the sectors of a page, the result is that of [`rotated_words`]. Ignores bytes after
+/// the last whole sector.
 pub(crate) fn sectors_sum(sum: u32, bytes: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {

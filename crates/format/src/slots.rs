@@ -1,4 +1,4 @@
-//! Compares the slot array with the page: the start of each record, and the space for it
+//! Reads the slot array of a page: where each record starts, and how much space it has
 //! (docs/format/checkdb.md#tests-in-messages, 8941-8943).
 
 use std::ops::RangeInclusive;
@@ -15,7 +15,7 @@ pub enum SlotFault {
     BeforeRecords,
     /// The offset points beyond the free data pointer.
     BeyondFreeData,
-    /// The record starts before the end of the record before it.
+    /// The record starts before the end of the preceding record on the page.
     Overlap,
 }
 
@@ -57,8 +57,8 @@ pub struct SlotOrder {
 }
 
 impl SlotOrder {
-    /// Loads the slot array of `page`. Entries with offset 0 are only counted as empty. At most [`MAX_SLOTS`] entries
-    /// are read, so the caller must have tested the slot count in the header.
+    /// Loads the slot array of `page`. Entries with offset 0 are counted, but not stored. At most [`MAX_SLOTS`] entries
+    /// are read, so the caller must have verified the slot count in the header.
     pub fn load(&mut self, page: Page<'_>) {
         self.entries.clear();
         let count = usize::from(page.header().slot_count.get()).min(MAX_SLOTS);
@@ -93,13 +93,15 @@ impl SlotOrder {
         &self.entries
     }
 
-    /// The number of slots with offset 0, which are deleted rows of a heap or of a LOB page.
+    /// The number of slots with offset 0. Such a slot belonged to a deleted row of a heap, or to a deleted fragment on
+    /// a LOB page.
     pub fn empty(&self) -> u16 {
         self.empty
     }
 
-    /// The space of the entry at index `position` of [`Self::entries`]. It begins at the entry's record and ends at the
-    /// next record, or at the end of used space. Empty if the entry is outside the page.
+    /// The space of the record that entry `position` of [`Self::entries`] points to: from the start of the record to
+    /// the start of the next record on the page, or to the end of used space. Empty if the entry points outside the
+    /// page.
     pub fn space<'a>(&self, page: Page<'a>, position: usize) -> &'a [u8] {
         let Some(entry) = self.entries.get(position) else { return &[] };
         let end = match self.entries.get(position + 1) {

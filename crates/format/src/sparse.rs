@@ -49,7 +49,7 @@ pub struct SparseValue<'a> {
 }
 
 impl<'a> SparseVector<'a> {
-    /// The vector in the bytes of a complex column; `None` if they do not begin like a vector.
+    /// Reads the vector in the bytes of a complex column. `None` if the bytes do not begin like a vector.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         const fn at(name: &str) -> usize {
             fields::offset(Structure::SparseVector, name, 2)
@@ -58,8 +58,8 @@ impl<'a> SparseVector<'a> {
             .then(|| Self { bytes, count: u16_at(bytes, const { at("count") }).map_or(usize::MAX, usize::from) })
     }
 
-    /// The vector of a record in a table with sparse columns. It is the last variable column, except in a forwarded
-    /// row, where the back pointer follows it.
+    /// The vector of a record in a table with sparse columns; `None` if the record has no vector. The vector is the
+    /// last variable column, except in a forwarded row, where a back pointer follows the vector.
     pub fn of(record: &Record<'a>) -> Option<Self> {
         let behind = u16::from(record.kind() == RecordKind::Forwarded);
         match record.variable(record.variable_count().checked_sub(behind)?)? {
@@ -73,8 +73,8 @@ impl<'a> SparseVector<'a> {
         self.bytes
     }
 
-    /// The first rule that the vector breaks. There are three rules: the column IDs ascend, the offsets ascend, and the
-    /// last offset is the length of the vector.
+    /// The first rule that the vector breaks. There are four rules: the column IDs and end offsets are inside the
+    /// vector, the column IDs ascend, the offsets ascend, and the last offset is the length of the vector.
     pub fn fault(&self) -> Option<SparseFault> {
         let mut end = match self.values_at() {
             Ok(at) => at,
@@ -95,7 +95,7 @@ impl<'a> SparseVector<'a> {
             .then(|| SparseFault::new("sparse vector: last offset == length", end, self.bytes.len()))
     }
 
-    /// The value of the column with this ID; `None` if it is NULL. Only the entry of this column is tested.
+    /// The value of the column with this ID; `None` if it is NULL. Only the entry of this column is verified.
     pub fn value(&self, column: u16) -> Result<Option<SparseValue<'a>>, SparseFault> {
         self.position(column)?.map(|position| self.entry(position)).transpose()
     }
@@ -151,8 +151,8 @@ impl<'a> SparseVector<'a> {
         self.word(HEADER_BYTES + 2 * position)
     }
 
-    /// The end of a value, and whether the value is complex. A complex value is marked as in the end offsets of
-    /// records.
+    /// The end offset of a value, and whether the value is complex. The highest bit marks a complex value, as in the
+    /// end offsets of variable columns.
     fn end(&self, position: usize) -> (usize, bool) {
         let word = self.word(HEADER_BYTES + 2 * self.count + 2 * position);
         (usize::from(word & !COMPLEX), word & COMPLEX != 0)
@@ -240,7 +240,7 @@ mod tests {
         // and no variable part.
         let row = [0, 0, 4, 0, 1, 0, 8, 0, 0];
         assert_eq!(SparseVector::of(&Record::data(&row).expect("a record")), None);
-        // A row of that table with a value: a variable part without a null bitmap.
+        // A row of the same table in which one column has a value: the row has a variable part, but no null bitmap.
         let mut row = vec![0x20, 0, 4, 0, 1, 0, 0x14, 0x80, 5, 0, 1, 0, 1, 0, 12, 0, 5, 0, 0, 0];
         let value =
             |row: &[u8]| SparseVector::of(&Record::data(row).expect("a record"))?.value(1).ok()?.map(|v| v.bytes[0]);

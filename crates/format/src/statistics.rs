@@ -9,7 +9,7 @@ pub use order::StepOrder;
 /// The most steps that a histogram can have.
 pub const MAX_STEPS: usize = 200;
 
-/// The number of densities that fit into a blob: one for each prefix of the columns.
+/// The largest number of densities that a blob can store: one for each prefix of the column list.
 const MAX_PREFIXES: usize = 33;
 
 /// The offsets of fields in the header, in bytes.
@@ -38,7 +38,7 @@ mod place {
 const KNOWN_PARTS: u32 = 0x41B;
 const HISTOGRAM: u32 = 0x1;
 
-/// The reason why a blob cannot be read.
+/// The reason why a statistics blob cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The version of the blob, or one of its parts, is unknown.
@@ -47,7 +47,7 @@ pub enum Fault {
     Broken(&'static str),
 }
 
-/// A blob with parts that fit together.
+/// A statistics blob whose parts fit together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatisticsBlob<'a> {
     /// The time at which the statistics were updated: ticks of 1/300 second, and days since 1900-01-01.
@@ -122,10 +122,11 @@ impl<'a> StatisticsBlob<'a> {
         })
     }
 
-    /// Whether the counts are possible: none is negative or NaN, and no row is below the value of the first step. If
-    /// all rows were read, the counts of the steps and of the rows with NULL must also add up to the number of rows.
+    /// Whether the counts are possible: no count is negative or NaN, and no row has a value below the value of the
+    /// first step. If the statistics were computed from all rows, the rows of the steps and the rows with NULL must
+    /// also add up to the number of rows.
     pub fn has_possible_counts(&self) -> bool {
-        /// The tolerance for counts, which are numbers of 24 bits, each rounded.
+        /// The relative tolerance for the sum of the counts: each count is rounded to the 24 bits of a `real` (`f32`).
         const ROUNDING: f64 = 1e-4;
         let is_count = |count: f32| count.is_finite() && count >= 0.0;
         let counts = |step: &Step<'_>| [step.equal_rows, step.range_rows, step.average_range_rows];
@@ -156,8 +157,8 @@ struct Places {
 }
 
 impl Places {
-    /// The layout of version 7: the ends of all parts, then the 8-byte offsets of the steps, the steps, and the other
-    /// parts.
+    /// Reads the layout of version 7. The header is followed by the ends of all parts, the 8-byte offsets of the steps,
+    /// the steps, and the other parts.
     fn of_version_7(bytes: &[u8], steps: usize, parts: u32) -> Result<Self, Fault> {
         let count = parts.count_ones() as usize;
         let base = place::ENDS + 8 * count;
@@ -181,8 +182,8 @@ impl Places {
         Ok(Self { base, starts, end })
     }
 
-    /// The layout of version 4: the 2-byte offsets of the steps, including spare offsets and one that is never used,
-    /// then the steps.
+    /// Reads the layout of version 4. The header is followed by the 2-byte offsets of the steps, spare offsets up to
+    /// the capacity, one offset that is never used, and the steps.
     fn of_version_4(bytes: &[u8], steps: usize, capacity: u32) -> Result<Self, Fault> {
         let capacity = capacity as usize;
         if capacity < steps || capacity > MAX_STEPS {

@@ -86,7 +86,8 @@ impl TypeInfo {
         info
     }
 
-    /// Whether a column can be declared with this precision and scale. A damaged catalog may contain impossible ones.
+    /// Whether a column can be declared with this precision and scale. A damaged catalog may contain an impossible
+    /// precision or scale.
     pub fn is_possible(self) -> bool {
         match self.xtype {
             xtype::DECIMAL | xtype::NUMERIC => (1..=38).contains(&self.precision) && self.scale <= self.precision,
@@ -209,7 +210,8 @@ const DAYS_TO_1900: i32 = 693_595;
 
 /// The year, month and day of a number of days since 0001-01-01, in the proleptic Gregorian calendar.
 pub fn civil(days: i32) -> (i32, u32, u32) {
-    // Days since 0000-03-01, so that the calendar repeats every 400 years from there.
+    // Counts the days from 0000-03-01, so that a leap day is the last day of a year and the calendar repeats every 400
+    // years.
     let shifted = i64::from(days) + 306;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

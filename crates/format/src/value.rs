@@ -56,7 +56,7 @@ fn known(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
     })
 }
 
-/// Like `datetime_text`, but "never" for the zero value.
+/// Like `datetime_text`, but returns 1900-01-01 for the zero value, which `datetime_text` rejects.
 fn datetime(ticks: u32, days: i32) -> Option<String> {
     if (ticks, days) == (0, 0) {
         return Some("1900-01-01 00:00:00.000".to_owned());
@@ -65,7 +65,8 @@ fn datetime(ticks: u32, days: i32) -> Option<String> {
 }
 
 fn date(bytes: &[u8]) -> Option<String> {
-    // This type begins in year 1, datetime only in 1753. A shift by whole 400-year cycles keeps the calendar.
+    // The type `date` begins in year 1, but `datetime` handles only years from 1753 on. So an earlier date is shifted
+    // by whole cycles of 400 years, after which the calendar repeats.
     const CYCLE: i32 = 146_097;
     let days = i32::try_from(unsigned(bytes)).ok()?;
     let cycles = if days < 5 * CYCLE { 5 } else { 0 };

@@ -1,7 +1,7 @@
 //! The internal versions of databases, and the releases of SQL Server that write them (docs/format/README.md#versions).
 
-/// The SQL Server release that writes internal version `version`; its pre-releases count too. `None` for a version that is
-/// newer than all known versions, or older than SQL Server 7.
+/// The SQL Server release whose final or pre-release versions write internal version `version`. `None` for a version
+/// that is newer than all known versions, or older than SQL Server 7.
 ///
 /// ```
 /// assert_eq!(format::version::product(852), Some("SQL Server 2016"));

@@ -82,7 +82,7 @@ fn offset(place: Place) -> String {
     }
 }
 
-/// A structure as a Markdown table.
+/// Formats the fields of a structure as a Markdown table.
 fn table(structure: Structure) -> String {
     let mut text =
         String::from("| offset | bytes | field | reads as | meaning | checked by |\n|---|---|---|---|---|---|\n");
@@ -100,7 +100,7 @@ fn table(structure: Structure) -> String {
     text
 }
 
-/// The document with its tables regenerated, and the structures in them.
+/// Regenerates the tables of a document. Returns the new text, and the structures whose tables it contains.
 fn with_tables(document: &str) -> (String, Vec<Structure>) {
     let (mut text, mut structures, mut is_in_table) = (String::new(), Vec::new(), false);
     for line in document.lines() {
@@ -139,7 +139,7 @@ fn tables_of_offsets_are_those_of_the_catalog_of_fields_and_each_structure_has_o
     assert!(missing.is_empty(), "no page of docs/format has a table of {missing:?}");
 }
 
-/// The anchors that GitHub, and every renderer with GitHub's rules, gives the headings of a document.
+/// The anchors of the headings of a document, as GitHub and renderers with GitHub's rules generate them.
 fn anchors(document: &str) -> BTreeSet<String> {
     let (mut anchors, mut is_code) = (BTreeSet::new(), false);
     for line in document.lines() {
@@ -155,12 +155,12 @@ fn anchors(document: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// The anchors of the documents read so far; `None` for a file that does not exist.
+/// The anchors of each document that was read so far; `None` for a file that does not exist.
 #[derive(Default)]
 struct Targets(BTreeMap<PathBuf, Option<BTreeSet<String>>>);
 
 impl Targets {
-    /// The reason why a citation of `path` and `anchor` has no target; `None` if it has one.
+    /// The reason why a citation of `path` and `anchor` has no target; `None` if the target exists.
     fn fault(&mut self, path: &Path, anchor: Option<&str>) -> Option<&'static str> {
         let found = self.0.entry(path.to_owned()).or_insert_with(|| {
             let is_document = path.extension().is_some_and(|extension| extension == "md");
@@ -180,7 +180,8 @@ fn split(citation: &str) -> (&str, Option<&str>) {
     citation.split_once('#').map_or((citation, None), |(path, anchor)| (path, Some(anchor)))
 }
 
-/// The citations of documents in a text, with their headings: `docs/format/lob.md#data`.
+/// The citations of documents in a text, with the anchor of a heading if the citation has one:
+/// `docs/format/lob.md#data`.
 fn citations(text: &str) -> impl Iterator<Item = &str> {
     let is_path = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
     text.match_indices(".md").filter_map(move |(at, extension)| {
@@ -194,7 +195,7 @@ fn citations(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of the links in a Markdown document, except those in code.
+/// The targets of the links in a Markdown document. Links inside of code are ignored.
 fn links(document: &str) -> Vec<&str> {
     let mut links = Vec::new();
     let (mut is_code, mut rest) = (false, document);

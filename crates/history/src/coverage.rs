@@ -1,6 +1,6 @@
-//! The age of reads and proofs. The age of a page counts from its last read. A relation is a heap or index that is
-//! checked by itself, or an index that is compared with its table. The age of a relation counts from the point in time
-//! of the database state in which it was proven to be sound.
+//! The age of reads and proofs: when each page was last read, and when each relation was last proven to be sound. A
+//! relation is a heap or index that is checked by itself, or an index that is compared with its table. The age of a
+//! proof is counted from the time at which the database had the checked state, not from the time of the check.
 
 mod tiles;
 
@@ -22,8 +22,8 @@ use crate::scope::Asked;
 use crate::time;
 pub(crate) use tiles::{Row, depth_of, mark, promised, retile};
 
-/// The ranges that a run in a time window reports, with the time at which each range was read. Earlier time windows may
-/// have read some of them.
+/// The ranges that a run in a time window reports, and the time at which each range was read. Some of these ranges may
+/// have been read in earlier time windows.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindow<'a> {
     /// The time at which each range of the image was read, in this time window or an earlier one. The key is the file
@@ -41,8 +41,8 @@ pub(crate) fn write(
     ids: Ids,
     (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
-    // The date of a range is never later than the point in time of the image, because a backup may be read long after
-    // it was taken.
+    // A backup may be read long after it was taken. Therefore the date of a range is the time of the image, if the
+    // range was read later.
     let date = |range: &check::RangeRead| match window {
         _ if !range.is_read => None,
         None => Some(taken_at),
@@ -61,8 +61,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The number of relations per INSERT statement. Whenever SQLite prepares a statement, it also compiles the CHECK
-/// constraints of the table. Preparing a statement therefore takes longer than writing a row.
+/// The number of relations per INSERT statement. Many relations are written with one statement, because preparing a
+/// statement takes longer than writing a row: SQLite then compiles the CHECK constraints of the table.
 const RELATIONS_AT_A_TIME: usize = 1000;
 
 /// The verdict on a relation that was proven to be sound.
@@ -73,8 +73,8 @@ const NOT_VERIFIED: &str = "not verified";
 /// The kind of a relation (`unit` or `pair`) and its verdict.
 type Judged = (&'static str, &'static str);
 
-/// Writes the relations that the catalog lists. If the run had full depth, also writes the verdicts of the run on these
-/// relations.
+/// Writes the relations that the catalog lists. If the run checked in full depth, also writes the verdict of the run on
+/// each of these relations.
 pub(crate) fn write_relations(
     transaction: &Transaction<'_>,
     report: &Report,
@@ -166,8 +166,8 @@ fn put(
     objects: &[i64],
     (image, taken_at, is_open): (i64, &str, bool),
 ) -> rusqlite::Result<()> {
-    // A check that is spread over several time windows and has not read all pages yet proves no relation, so the
-    // earlier verdicts stay.
+    // A check that is spread over several time windows proves nothing about a relation until it has read all pages. So
+    // the verdicts of earlier checks stay.
     let known = match is_open {
         true => "NOTHING",
         false => {
@@ -196,7 +196,7 @@ pub struct Coverage {
     pub database: String,
     /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// The server of the database; empty if the server does not distinguish databases of one family.
+    /// The server of the database; empty if databases of one family count as one database, whatever their servers.
     pub server: String,
     /// The time span to which `pages_within` and `relations_within` are limited. If it is `None`, these counts include
     /// every read and proof, however old.
@@ -217,8 +217,8 @@ pub struct Coverage {
     pub relations_within: u64,
     /// The time of the oldest proof; `None` if any relation was never proven to be sound, or if there are no relations.
     pub oldest_closed: Option<String>,
-    /// For each kind of evidence that pages were read, the number of pages with this evidence. The kinds are `read`,
-    /// `object`, `chain` and `vouched`.
+    /// The number of pages for each kind of evidence that a page was read. The kinds are `read`, `object`, `chain` and
+    /// `vouched`.
     pub evidence: Vec<(String, u64)>,
 }
 
@@ -262,13 +262,13 @@ pub struct Range {
     pub in_use: u32,
     /// When the range was last read; `None` if never.
     pub read_at: Option<String>,
-    /// The kind of evidence that the pages of the range were read.
+    /// The kind of evidence that the pages of the range were read; see [`Coverage::evidence`].
     pub(crate) evidence: String,
 }
 
 impl History {
-    /// The age of the reads and proofs of each database that `filter` selects. If `within` is `None`, every read and
-    /// proof counts, however old.
+    /// The age of the reads and proofs of each database that `filter` selects. If `within` is `None`, the counts
+    /// include every read and proof, however old.
     ///
     /// # Errors
     ///
@@ -307,8 +307,9 @@ impl History {
     }
 }
 
-/// Passes each range of a database to `take`, ordered by file and first page. The date of a range is the later of its
-/// dates in full and in physical depth, because a check in either depth reads every page and checks it by itself.
+/// Passes each range of a database to `take`, ordered by file and first page. A range may have two dates, one of a
+/// check in full depth and one of a check in physical depth. `take` gets the later date, because a check in either
+/// depth reads and checks every page.
 pub(crate) fn each_range(connection: &Connection, database: i64, mut take: impl FnMut(Range)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "SELECT min(max(file, 0), 65535), min(max(first, 0), 4294967295), min(max(pages, 0), 4294967295),
@@ -345,7 +346,7 @@ mod tests {
         for count in [0, 1, 999, 1000, 1001, 2000] {
             let connection = Connection::open_in_memory().unwrap();
             schema::migrate(&connection, 0, schema::MIGRATIONS).unwrap();
-            // Lets rows refer to objects that do not exist.
+            // Without this setting, the test could not insert rows that refer to objects which do not exist.
             connection.pragma_update(None, "foreign_keys", false).unwrap();
             let objects: Vec<i64> = (1..=count).collect();
             let number_of = |verdict: &str, closed: &str| -> i64 {

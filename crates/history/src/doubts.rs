@@ -1,5 +1,5 @@
-//! The places that a run could not verify, by object. In these places, the run cannot prove that a finding is gone or
-//! that a heap or index is sound.
+//! The places that a run could not verify, by object. If an object has such a place, the run cannot prove that a
+//! finding in this object is gone, or that its heap or index is sound.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use check::{NotVerified, Report};
 pub(crate) struct Doubts {
     /// For each object ID, the limits that prevented the verification of places in this object.
     of_objects: HashMap<i32, Vec<&'static Limit>>,
-    /// The limits that prevented the verification of places for which no object of the run is known.
+    /// The limits that prevented the verification of a place that could not be assigned to an object of the run.
     of_all: Vec<&'static Limit>,
 }
 
@@ -37,14 +37,15 @@ impl Doubts {
         doubts
     }
 
-    /// Whether an unverified place may affect the checks of `phase` in an object. If `object_id` is `None`, whether it
-    /// may affect them in any object.
+    /// Whether an unverified place may affect the checks of `phase` in the object `object_id`, or in any object if
+    /// `object_id` is `None`.
     pub(crate) fn concern(&self, phase: Phase, object_id: Option<i32>) -> bool {
         let of_object = object_id.and_then(|id| self.of_objects.get(&id)).into_iter().flatten();
         let of_any = self.of_objects.values().flatten().filter(|_| object_id.is_none());
         of_object.chain(of_any).any(|limit| is_about(limit, phase))
             || self.of_all.iter().any(|limit| {
-                // A check of one page or record needs no other page.
+                // A check of a single page or record needs no other page. An unverified place elsewhere does not affect
+                // it.
                 let is_by_itself = matches!(phase, Phase::Page | Phase::Record) && object_id.is_some();
                 // The limit for an open time window does not affect the pages that were already read.
                 let is_of_place = limit.id != WINDOW_OPEN.id
@@ -54,7 +55,7 @@ impl Doubts {
     }
 }
 
-/// Whether a limit can prevent the checks of this phase.
+/// Whether a limit can prevent the checks of `phase`.
 fn is_about(limit: &Limit, phase: Phase) -> bool {
     match limit.id.split('.').next().unwrap_or_default() {
         "references" | "broker" => matches!(phase, Phase::Catalog | Phase::Metadata),
@@ -63,8 +64,8 @@ fn is_about(limit: &Limit, phase: Phase) -> bool {
     }
 }
 
-/// The objects that the text `place` may name. `Order.s` may mean index `s` of the table `Order`, or it may mean the
-/// table `Order.s`. The result contains both objects.
+/// Returns the objects that the text `place` may name. For example, `Order.s` may mean index `s` of the table `Order`,
+/// or the table `Order.s`. In such a case, the result contains both tables.
 fn objects_in(names: &HashMap<String, BTreeSet<i32>>, place: &str) -> BTreeSet<i32> {
     let ends = place.char_indices().filter(|(_, c)| matches!(c, '.' | ' ' | ',')).map(|(at, _)| at);
     let named = ends.chain(std::iter::once(place.len())).filter_map(|end| names.get(place.get(..end)?));

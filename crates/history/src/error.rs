@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, HistoryError>;
 /// Why a history cannot be used, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// There is no such file.
+    /// The file of the history does not exist.
     #[error("{}: no such history; 'mdfsck check ... --history FILE' creates a history", path.display())]
     Missing {
         /// The file.
@@ -25,7 +25,7 @@ pub enum HistoryError {
         /// What the file is instead.
         what: String,
     },
-    /// A newer release created the file.
+    /// A newer release of the program created the file.
     #[error("{}: has version {found} of the history, written by a newer mdfsck than this release, {}; use the newer release", path.display(), crate::VERSION)]
     Newer {
         /// The file.

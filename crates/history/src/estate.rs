@@ -1,5 +1,5 @@
-//! Queries for an overview of all databases, the worst first. Also queries for one database or one run, with a limited
-//! number of details.
+//! Queries for an overview of all databases, in which the databases with the worst state come first. Also queries for
+//! the details of one database or one run; each query returns a limited number of rows.
 
 use std::time::SystemTime;
 
@@ -24,11 +24,11 @@ pub struct DatabaseRow {
     pub name: String,
     /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// The server of the database; empty if the server does not distinguish databases of one family.
+    /// The server of the database; empty if databases of one family count as one database, whatever their servers.
     pub server: String,
     /// The copy of the database that the history recorded first.
     pub source: Option<SourceRow>,
-    /// The number of copies.
+    /// The number of copies of the database that the history knows.
     pub sources: u64,
     /// The state of the database, and the reason if it is not sound.
     pub state: DatabaseState,
@@ -44,14 +44,14 @@ pub struct DatabaseRow {
     pub under_way: Option<UnderWay>,
 }
 
-/// The numbers of open findings, by state. Each finding counts only once.
+/// The numbers of open findings, by state. Each finding is counted in exactly one state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenFindings {
     /// Findings that only one run has seen.
     pub new: u64,
     /// Findings that a later run has seen again.
     pub confirmed: u64,
-    /// Findings that a user has accepted for now.
+    /// Findings that a user has acknowledged; see [`History::acknowledge`].
     pub acknowledged: u64,
 }
 
@@ -88,11 +88,12 @@ pub struct UnderWay {
 /// The number of databases in each state, see [`DatabaseState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct States {
-    /// Databases without open findings, with every copy checked in full.
+    /// Databases without open findings of which every known copy was checked in full.
     pub sound: u64,
-    /// Databases with findings.
+    /// Databases with open findings.
     pub corrupt: u64,
-    /// Databases without findings, but with a part that was not verified or a copy that was not checked in full.
+    /// Databases without open findings in which some part was not verified, or of which some copy was not checked in
+    /// full.
     pub unknown: u64,
 }
 
@@ -107,7 +108,7 @@ pub struct NotVerifiedRow {
     pub scope: String,
     /// The reason why it was not verified.
     pub reason: String,
-    /// The number of places with this limit and reason.
+    /// The number of places that were not verified because of this limit and for this reason.
     pub count: u64,
 }
 
@@ -120,16 +121,17 @@ pub struct PageOfFinding {
     pub name: String,
     /// The file ID and the page number.
     pub page: Option<(u16, u32)>,
-    /// The files in which the finding was last seen, as recorded by the run that saw it.
+    /// The files in which the finding was last seen. The run that saw the finding recorded their paths.
     pub paths: String,
     /// When the finding was last seen.
     pub last_seen: String,
     /// The machine that has these files.
     pub host: String,
-    /// The numbers of the backup sets in the files; empty for data files. `None` if the database was restored from
-    /// several backup sets in several files.
+    /// The numbers of the backup sets in the files that the run checked; empty for data files. `None` if the run
+    /// restored the database from several backup sets in several files.
     pub sets: Option<Vec<u16>>,
-    /// The family of the database. It begins with the GUID that the database and its copies share, if they have one.
+    /// The family of the database: the text begins with the GUID that the database and its copies share, if they have
+    /// such a GUID.
     pub family: String,
 }
 
@@ -165,7 +167,8 @@ impl History {
         let now = time::text(SystemTime::now());
         let mut read = || {
             let mut states = States::default();
-            // The findings of all copies are counted. A finding in one copy stays open even if another copy is sound.
+            // The open findings of all copies of a database are counted. A finding in one copy stays open even if
+            // another copy is sound.
             let mut statement = self.connection().prepare_cached(&format!(
                 "WITH {}, opened AS (
                      SELECT s.database, count(*) AS open, sum(f.life = 'new' AND NOT (f.ack_by IS NOT NULL

@@ -17,15 +17,15 @@ pub use self::own::is_open;
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS};
 
-/// How long to wait while another program writes to the history. Connections that record the progress of a check wait
-/// only for `LITTLE_PATIENCE`.
+/// How long a connection waits while another program writes to the history. Connections that record the progress of a
+/// check wait only for `LITTLE_PATIENCE`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
-/// The most bytes of memory that SQLite may use, whatever the settings in the file are.
+/// The maximum number of bytes of memory that SQLite may use, whatever settings are stored in the file.
 const MEMORY_BYTES: i64 = 64 << 20;
 /// The number of file pages that a connection for recording progress keeps in memory.
 const NOTE_CACHE_PAGES: i64 = 64;
-/// The size in bytes up to which a history is checked in full before each run is recorded.
+/// The size in bytes up to which the whole file is checked each time before a run is recorded.
 const PROVEN_BYTES: u64 = 8 << 20;
 /// The length of the header of an SQLite file, in bytes.
 const HEADER_BYTES: usize = 100;
@@ -35,10 +35,11 @@ const HEADER_BYTES: usize = 100;
 pub struct History {
     connection: Connection,
     path: PathBuf,
-    /// A temporary copy in the newest form. It exists if the history has an older form and its file cannot be written.
-    /// It must be dropped after the connection.
+    /// A temporary copy, migrated to the newest form. The copy exists only if the history has an older form and its
+    /// file cannot be written. This field must be dropped after the connection.
     copy: Option<NamedTempFile>,
-    /// The count of this process's connections to the file. It must be dropped after the connection.
+    /// Counts this connection among the process's connections to the file. This field must be dropped after the
+    /// connection.
     _own: Own,
 }
 
@@ -77,8 +78,8 @@ impl History {
         Self::open_for(path, Purpose::Ask, MIGRATIONS)
     }
 
-    /// Opens the history at `path` to record the progress of a check. The caller has just found the history to be
-    /// sound. Later writes wait at most 250 ms for other writers.
+    /// Opens the history at `path` to record the progress of a check. Does not check again that the history is sound:
+    /// the caller must have opened it before. Later writes wait at most 250 ms for other writers.
     ///
     /// # Errors
     ///
@@ -135,8 +136,8 @@ impl History {
         Ok(self)
     }
 
-    /// Whether this is a temporary copy of a history that has an older form and cannot be written. Later changes to the
-    /// file do not appear in the copy.
+    /// Whether this connection uses a temporary copy, because the history has an older form and its file cannot be
+    /// written. Later changes to the file do not appear in the copy.
     pub fn is_copy(&self) -> bool {
         self.copy.is_some()
     }
@@ -175,7 +176,7 @@ impl History {
         of_sqlite(&self.path, error)
     }
 
-    /// Runs `work` as one transaction. Afterwards, either all of its changes are on disk or none of them.
+    /// Runs `work` as one transaction. Afterwards, either all changes that `work` made are on disk, or none of them is.
     ///
     /// # Errors
     ///
@@ -209,8 +210,8 @@ impl History {
         }
     }
 
-    /// Checks that the schema of the file has exactly the definitions of `version`. Otherwise, the file might contain
-    /// triggers or views, which are code that SQLite would run.
+    /// Checks that the schema of the file has exactly the definitions of `version`. A file with another schema might
+    /// contain triggers or views, which are code that SQLite would run.
     fn compare_schema(&self, version: i64, migrations: &[&str]) -> Result<()> {
         let failed = |error| self.failed(&error);
         let expected = schema::expected(version, migrations).map_err(failed)?;
@@ -233,8 +234,8 @@ fn connect(path: &Path, purpose: Purpose) -> rusqlite::Result<Connection> {
     match Connection::open_with_flags(path, flags) {
         Ok(connection) if purpose != Purpose::Ask || is_readable(&connection, path) => Ok(connection),
         Err(error) if purpose != Purpose::Ask => Err(error),
-        // On read-only storage, SQLite cannot create the -shm file. No process can write to the history there, so the
-        // file is opened as immutable.
+        // On read-only storage, SQLite cannot create the -shm file. Because no process can write to the history there,
+        // SQLite may open the file as immutable, and then needs no -shm file.
         _ => {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(uri(path), flags)
@@ -247,14 +248,14 @@ fn is_readable(connection: &Connection, path: &Path) -> bool {
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
     match read.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
         Some(CannotOpen) => false,
-        // On a full disk, SQLite cannot create the -shm file. An immutable file is read without its -wal file.
-        // Therefore, the file is not opened as immutable if the -wal file has content.
+        // On a full disk, SQLite cannot create the -shm file either. If the file were opened as immutable, SQLite would
+        // ignore the content of its -wal file. So this is done only if the -wal file is empty or does not exist.
         Some(DiskFull | SystemIoFailure) => fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0),
         _ => true,
     }
 }
 
-/// The file as a URI that declares it immutable.
+/// Returns the path as a URI that tells SQLite to treat the file as immutable.
 fn uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for byte in path.to_string_lossy().bytes() {
@@ -268,7 +269,7 @@ fn uri(path: &Path) -> String {
     uri
 }
 
-/// Sets the options of a connection. Some of them make a manipulated file harmless.
+/// Sets the options of a connection. Some options prevent a manipulated file from doing harm.
 fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> {
     let is_note = purpose == Purpose::Note;
     connection.busy_timeout(if is_note { LITTLE_PATIENCE } else { PATIENCE })?;
@@ -284,8 +285,8 @@ fn configure(connection: &Connection, purpose: Purpose) -> rusqlite::Result<()> 
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// Creates an empty history under a temporary name. The file is renamed only when it is complete, so that no process
-/// ever sees an incomplete history.
+/// Creates an empty history under a temporary name, and gives the complete file its final name. So no process ever sees
+/// an incomplete history.
 fn create(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
@@ -302,8 +303,8 @@ fn create(path: &Path) -> Result<()> {
     })?;
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
-    // `into_temp_path` closes the file before it is renamed. After the rename, other threads may open the file. If it
-    // were closed only then, those threads would lose their locks.
+    // `into_temp_path` closes the file before it is renamed. After the rename, other threads may open the file and lock
+    // it. If this descriptor were closed only then, those threads would lose their locks (see [`own`]).
     match file.into_temp_path().persist_noclobber(path) {
         Ok(_) => Ok(()),
         // Another process has created the history meanwhile.
@@ -319,13 +320,14 @@ fn make(path: &Path) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     schema::migrate(&transaction, 0, MIGRATIONS)?;
     transaction.commit()?;
-    // If readers and writers cannot share memory, as on some network drives, SQLite keeps the rollback journal.
+    // The journal mode may stay unchanged: if readers and writers cannot share memory, as on some network drives,
+    // SQLite keeps the rollback journal.
     let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Checks that the file begins like a history, and that it is at least as long as its header states. This must run
-/// before SQLite opens the file, because opening a file in SQLite may already write to it.
+/// Checks that the file begins like a history, and that it is at least as long as its header states. This check must
+/// run before SQLite opens the file, because SQLite may write to a file when it opens it.
 fn recognize(path: &Path) -> Result<()> {
     let foreign = |what: &str| Err(HistoryError::Foreign { path: path.to_owned(), what: what.to_owned() });
     let metadata = match fs::metadata(path) {

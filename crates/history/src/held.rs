@@ -1,5 +1,5 @@
-//! Records which backups contain a finding. A finding is gone only when no backup contains it any more. A later backup
-//! without the finding proves nothing about an earlier backup that still exists.
+//! Records which backups contain a finding. A finding in a backup is gone only when no existing backup contains it any
+//! more. If a later backup does not contain the finding, this proves nothing about an earlier backup that still exists.
 
 use std::path::Path;
 
@@ -39,8 +39,8 @@ impl Held<'_> {
         self.transaction.prepare_cached(put)?.execute(values).map(drop)
     }
 
-    /// Deletes the records of this machine's backups that no longer exist, because a backup that no longer exists
-    /// contains no finding.
+    /// Deletes the records of backups on this machine that no longer exist, because such a backup no longer contains
+    /// findings.
     pub(crate) fn forget_gone(&self) -> rusqlite::Result<()> {
         if !self.are_backups() {
             return Ok(());
@@ -63,7 +63,8 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Whether another backup still contains a finding that this run looked for and did not see.
+    /// Whether another backup still contains a finding. This run looked for the finding in its own backup and did not
+    /// see it.
     pub(crate) fn is_still_held(&self, finding: i64) -> rusqlite::Result<bool> {
         let not_here = "DELETE FROM finding_file WHERE finding = ?1 AND image = ?2 AND host = ?3 AND paths = ?4";
         let values = params![finding, self.ids.image, self.host, self.identity.files];
@@ -71,7 +72,7 @@ impl Held<'_> {
         self.is_held(finding)
     }
 
-    /// Whether all backups that contained a finding are gone.
+    /// Whether all backups that contained a finding are gone. False if this run read data files.
     pub(crate) fn is_lost(&self, finding: i64) -> rusqlite::Result<bool> {
         Ok(self.are_backups() && !self.is_held(finding)?)
     }
@@ -86,8 +87,9 @@ impl Held<'_> {
             return Ok(true);
         }
         if holder.paths == self.identity.files {
-            // This run read the image `ids.image` from the files, so they contain that image. They still contain a
-            // different image if at least one of its backup sets is still in the files.
+            // The holder's files are the files that this run read. This run read the image `ids.image` from them, so
+            // they contain that image. They contain a different image only if a backup set of that image is among the
+            // sets that this run did not read.
             return Ok(holder.image == self.ids.image || self.has_set(&holder.identity));
         }
         let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();
@@ -102,7 +104,7 @@ impl Held<'_> {
     }
 
     /// Whether the files of this run also contain a backup set of `image` that the run did not read. `image` is the
-    /// identity of an image; its second word lists the positions of the backup sets.
+    /// text that identifies an image; the second word of the text lists the positions of the backup sets.
     fn has_set(&self, image: &str) -> bool {
         let positions = image.split(' ').nth(1).unwrap_or_default().split('+');
         positions

@@ -10,7 +10,8 @@ use format::types::guid_text;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use source::PageSource;
 
-/// Databases that every server has. On different servers, they may have the same family GUID.
+/// Databases that every server has. These databases may have the same family GUID on different servers, although they
+/// are different databases.
 const OF_EVERY_SERVER: [&str; 5] = ["master", "model", "msdb", "tempdb", "mssqlsystemresource"];
 
 /// Settings that determine how this machine identifies the databases that it checks.
@@ -21,7 +22,7 @@ pub struct Naming {
     /// The server to which data files belong; `None` if it is this machine. A backup contains the name of its own
     /// server.
     pub server: Option<String>,
-    /// Whether databases of one family count as one database, whatever their servers and names.
+    /// Whether all databases of one family are treated as one database, whatever their servers and names.
     pub are_replicas: bool,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct Identity {
     pub(crate) database: String,
     /// The family: the database and all databases restored from its backups.
     pub(crate) family: String,
-    /// The server of the database; empty if the server does not distinguish databases of one family.
+    /// The server of the database; empty if databases of one family count as one database, whatever their servers.
     pub(crate) server: String,
     pub(crate) name: String,
     /// `files` or `backup`.
@@ -40,10 +41,11 @@ pub(crate) struct Identity {
     pub(crate) host: String,
     /// The path or URL of the copy, without secrets.
     pub(crate) location: String,
-    /// The identity of the copy's state.
+    /// The text that identifies the state of the copy.
     pub(crate) image: String,
     pub(crate) checkpoint_lsn: Option<String>,
-    /// When the database had this state, if known. For data files, this is the start of the run.
+    /// The time at which the database had this state. For data files, or if the time is unknown, this is the start of
+    /// the run.
     pub(crate) taken_at: String,
     /// The paths of the files that were read.
     pub(crate) paths: String,
@@ -53,8 +55,8 @@ pub(crate) struct Identity {
     pub(crate) other_sets: Vec<u16>,
 }
 
-/// The identity of a database, which consists of its family, server and name. If `server` is empty, as for replicas,
-/// the identity is the family alone.
+/// Returns the text that identifies a database: its family, server and name. If `server` is empty, as it is when
+/// databases of one family count as one database, the text is the family alone.
 pub fn identity_of(family: &str, server: &str, name: &str) -> String {
     match server {
         "" => family.to_owned(),
@@ -70,10 +72,10 @@ pub(crate) struct Ids {
     pub(crate) image: i64,
 }
 
-/// The family of a database, which consists of the database and all databases restored from its backups. A family is
-/// identified by its family GUID and, where this is not enough, by a place. Databases that exist on every server may
-/// share the GUID of their template, and some databases have no GUID. The place distinguishes these databases. The
-/// place of a backup is its server and its database.
+/// Returns the text that identifies a family: a database and all databases restored from its backups. The text is the
+/// family GUID, except in two cases: some databases have no GUID, and databases that exist on every server may share
+/// the GUID of their template. In these cases, the machine or server and the location of the copy are added. The
+/// location of a backup is the name of its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
     match guid {
@@ -92,7 +94,7 @@ impl Identity {
         let host = naming.host.as_str();
         let boot = database.boot.as_ref();
         let label = source.backup().map(|backup| backup.set());
-        // The database name in the backup's label. Watchers use the same name.
+        // The name of the database is taken from the label of the backup, because watchers take it from there too.
         let name = match label {
             Some(label) if !label.database.is_empty() => storable(&label.database),
             _ => storable(&summary.name),
@@ -136,7 +138,8 @@ impl Identity {
                 format!("{} {modified} {pages}", lsn.clone().unwrap_or_default())
             }
         };
-        // The label contains the local time of the server, which may be hours ahead of UTC.
+        // The label contains the local time of the server, which may be hours ahead of UTC. So the time is limited to
+        // the present time.
         let finished = label.and_then(|label| crate::time::seconds(label.finished.as_deref()?));
         let taken_at = finished.map_or_else(|| now.to_owned(), crate::time::text_of_seconds).min(now.to_owned());
         let sets = summary.sets.iter().flat_map(|set| &set.paths);
@@ -211,7 +214,8 @@ fn first_path(source: &dyn PageSource) -> String {
     shown(&path)
 }
 
-/// The absolute path without secrets. An absolute path does not depend on the current folder.
+/// Returns the absolute path without secrets. The path is stored in this form because it does not depend on the current
+/// folder.
 pub(crate) fn whole(path: &Path) -> String {
     let is_other = path.as_os_str() == "-" || path.to_string_lossy().contains("://");
     let whole = if is_other { None } else { std::path::absolute(path).ok() };
@@ -232,8 +236,8 @@ fn without_secrets(text: &str) -> String {
     path.map_or_else(|| format!("{scheme}://{server}"), |path| format!("{scheme}://{server}/{path}"))
 }
 
-/// The form in which a text is stored. NUL characters are replaced, because tools that read the history end a text at a
-/// NUL.
+/// Returns the text in the form in which it is stored. NUL characters are replaced, because other tools that read the
+/// history would cut the text at the first NUL.
 pub(crate) fn storable(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }

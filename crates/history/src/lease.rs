@@ -13,8 +13,8 @@ use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::time;
 
-/// After this time without a renewal, the holder of a lease counts as ended. Holders renew their leases every 30
-/// seconds.
+/// The time without a renewal after which the holder of a lease is assumed to have ended. Holders renew their leases
+/// every 30 seconds.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// The right to work on a database of a history.
@@ -78,7 +78,8 @@ impl History {
     }
 }
 
-/// Takes a lease within a transaction. If another process holds the lease, returns its holder.
+/// Takes a lease within a transaction. If another process holds the lease, the result is an `Err` with a text that
+/// names this process.
 pub(crate) fn take(
     transaction: &Transaction<'_>,
     scope: i64,
@@ -107,14 +108,15 @@ pub(crate) fn beat(transaction: &Transaction<'_>, lease: &Lease, now: &str) -> r
     )
 }
 
-/// Whether the holder is a process on this machine that was killed. If so, its lease may be taken before it expires.
-/// False if this process cannot see other processes.
+/// Whether the holder of a lease is a process on this machine that has ended without releasing the lease. Then the
+/// lease may be taken before it expires. False if this process cannot see other processes.
 fn is_gone(holder: &Lease, host: &str) -> bool {
     let is_former = holder.pid == process::id() && holder.started.as_str() < began();
     holder.host == host && is_former && sees_processes() || has_ended(&holder.host, holder.pid, host)
 }
 
-/// Whether a process on this machine has ended, as far as this process can see.
+/// Whether a process on the machine `host` has ended. True only if `host` is this machine (`own`) and this process can
+/// see other processes.
 pub(crate) fn has_ended(host: &str, pid: u32, own: &str) -> bool {
     host == own && sees_processes() && !is_seen(pid)
 }
@@ -127,21 +129,23 @@ fn is_seen(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// Whether a holder has stopped renewing its lease. A renewal time in the future comes from a wrong clock and is
-/// ignored.
+/// Whether a holder has stopped renewing its lease. A renewal time that is far in the future comes from a wrong clock,
+/// and does not show that the holder is alive.
 pub(crate) fn is_silent(heartbeat: &str, now: SystemTime) -> bool {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));
     !(alive.as_str()..=latest.as_str()).contains(&heartbeat)
 }
 
-/// When this process took its first lease. If an earlier lease has the same process ID, its process has ended.
+/// The time at which this process took its first lease. If a lease with the process ID of this process is older, it
+/// belongs to a former process that had the same ID.
 fn began() -> &'static str {
     static BEGAN: OnceLock<String> = OnceLock::new();
     BEGAN.get_or_init(|| time::text(SystemTime::now()))
 }
 
-/// The machine of the process that works on a database, and when that process took the lease.
+/// Returns the machine of the process that works on a database, and the time at which the process took its lease.
+/// `None` if no process holds the lease.
 pub(crate) fn worker(
     connection: &Connection,
     database: i64,
@@ -151,8 +155,8 @@ pub(crate) fn worker(
     Ok(lease.map(|lease| (lease.host, lease.started)))
 }
 
-/// The holder of a lease that covers `scope`. A lease with a renewal time in the future is ignored, because the time
-/// comes from a wrong clock.
+/// Returns the holder of a lease that covers `scope`. A lease whose renewal time is far in the future is ignored,
+/// because this time comes from a wrong clock.
 pub(crate) fn holder(connection: &Connection, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {
     let alive = time::text(now.checked_sub(SILENCE).unwrap_or(now));
     let latest = time::text(now.checked_add(SILENCE).unwrap_or(now));

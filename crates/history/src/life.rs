@@ -1,5 +1,5 @@
-//! The state of each finding: new, confirmed or gone. A finding becomes gone only if a run has looked for it again.
-//! Otherwise it keeps its state.
+//! The state of each finding: new, confirmed or gone. A finding that a run does not report becomes gone only if the run
+//! looked for it. Otherwise, the finding keeps its state.
 
 use std::collections::HashSet;
 
@@ -14,9 +14,10 @@ use crate::identity::{Identity, Ids, storable};
 use crate::outbox::Event;
 use crate::scope::Asked;
 
-/// The most findings of one run that are stored.
+/// The maximum number of findings that the history stores for one run.
 const MOST_FINDINGS: usize = 100_000;
-/// The most findings of one run at the same place that are stored. Only their order distinguishes these findings.
+/// The maximum number of findings that the history stores for one place in one run. Findings at the same place are
+/// distinguished only by their order.
 const MOST_ALIKE: u32 = 1000;
 
 /// The number of findings that changed to each state.
@@ -44,8 +45,8 @@ pub(crate) fn write(
         now,
         taken_at,
         options: asked.json(),
-        // Findings in a backup never describe a past state: the backup still contains them, even if a later backup does
-        // not.
+        // Only findings in data files can describe a past state. A backup does not change, so it still contains its
+        // findings, even if a later backup does not.
         is_past: identity.kind == "files" && is_past(transaction, ids, taken_at)?,
         held: Held { transaction, identity, ids, host },
         changes: Changes::default(),
@@ -59,7 +60,7 @@ pub(crate) fn write(
 }
 
 /// Whether a complete CHECKDB has already checked a later state of this copy. If so, the findings of this run describe
-/// a past state.
+/// a past state of the copy.
 fn is_past(transaction: &Transaction<'_>, ids: Ids, taken_at: &str) -> rusqlite::Result<bool> {
     transaction.query_row(
         "SELECT EXISTS (SELECT 1 FROM run r JOIN image i ON i.id = r.image
@@ -106,7 +107,8 @@ struct Missing {
 }
 
 impl Life<'_> {
-    /// Writes the findings of the run. Returns the objects with a page that fails a check of the page itself.
+    /// Writes the findings of the run. Returns the IDs of the objects that have a page with a finding about the page
+    /// itself.
     fn seen(&mut self, report: &Report) -> rusqlite::Result<HashSet<i32>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.life, f.last_run, i.taken_at <= ?3 FROM finding f JOIN image i ON i.id = f.last_image
@@ -191,7 +193,8 @@ impl Life<'_> {
 
     fn update(&mut self, report: &Report, finding: &Finding, known: &Known) -> rusqlite::Result<()> {
         if !known.is_before && (known.life != "gone" || !self.held.are_backups()) {
-            // A finding in an older state says nothing about the later state in which it was last seen.
+            // The finding was last seen in a later state than the state that this run checked. This run proves nothing
+            // about that later state.
             self.transaction
                 .prepare_cached("UPDATE finding SET seen = seen + 1, last_run = ?2 WHERE id = ?1")?
                 .execute(params![known.id, self.run])?;
@@ -277,8 +280,8 @@ impl Life<'_> {
             .query_row(params![self.ids.source, page.file, page.page, self.run], |row| row.get(0))
     }
 
-    /// The open findings of this copy that the run did not report. They are the findings that were last seen in the
-    /// state that the run checked or in an earlier state, and the findings recorded for the backup that the run read.
+    /// Returns the open findings of this copy that the run did not report. Findings that were last seen in a later
+    /// state than the checked one are left out, unless they are recorded for the backup that the run read.
     fn missing(&self) -> rusqlite::Result<Vec<Missing>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options, i.taken_at > ?3
@@ -291,7 +294,8 @@ impl Life<'_> {
         while let Some(row) = rows.next()? {
             let check: String = row.get(2)?;
             let options: String = row.get(7)?;
-            // This version of the program does not have the check, so it cannot find the finding again.
+            // If this version of the program lacks the check that made the finding, a run cannot look for the finding
+            // again.
             let Some(check) = Check::find(&check).into_iter().next() else { continue };
             let Some(then) = Asked::read(&options) else { continue };
             let (file, page): (Option<u16>, Option<u32>) = (row.get(5)?, row.get(6)?);
@@ -321,15 +325,16 @@ impl Life<'_> {
 struct Proof<'a> {
     report: &'a Report,
     doubts: Doubts,
-    /// The places of demoted findings. A demoted finding is a contradiction that an unverified place may explain.
+    /// The places of demoted findings. A finding is demoted if it is a contradiction that may be due to a place that
+    /// the run could not verify.
     demoted: HashSet<String>,
     demoted_pages: HashSet<PageId>,
     image: i64,
 }
 
 impl<'a> Proof<'a> {
-    /// `None` if the run cannot prove that a finding is gone. This is so if the run ended early, or if it had more
-    /// findings than the history stores.
+    /// Returns `None` if the run cannot prove that a finding is gone, because it ended early, its findings cannot be
+    /// read, it read no heap or index, or it had more findings than the history stores.
     fn of(report: &'a Report, are_all_known: bool, ids: Ids) -> Option<Self> {
         let has_ended_early = report.findings.groups().iter().any(|group| group.is_primitive);
         let is_unread = report.findings.error().is_some() || report.demoted.error().is_some();
@@ -350,7 +355,8 @@ impl<'a> Proof<'a> {
         let base = finding.place.split(" #").next().unwrap_or_default();
         let is_demoted =
             self.demoted.contains(base) || finding.page.is_some_and(|page| self.demoted_pages.contains(&page));
-        // A different backup has its own backup file, so this run says nothing about the earlier backup file.
+        // A finding about a backup file itself concerns one image. If this run read a different image, it proves
+        // nothing about that file.
         let is_other_container =
             finding.check.phase == Phase::Container && !base.ends_with(&format!(" image {}", self.image));
         !is_demoted
@@ -359,7 +365,7 @@ impl<'a> Proof<'a> {
             && !self.doubts.concern(finding.check.phase, finding.object_id)
     }
 
-    /// Whether the run read a page, or the page no longer belongs to the database.
+    /// Whether the run read a page, or the page is beyond the end of its file.
     fn has_read(&self, page: PageId) -> bool {
         let Some(file) = self.report.database.files.iter().find(|file| file.file_id == page.file) else { return false };
         if !self.report.read_errors.is_empty() && self.report.ranges.is_empty() {
@@ -372,13 +378,14 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// Whether a check examines a page itself. A page that fails such a check hides findings about the rows on the page.
+/// Whether a check examines a page itself, as opposed to the rows on the page. If a page fails such a check, findings
+/// about its rows may not be seen.
 fn is_of_pages(check: &Check) -> bool {
     matches!(check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
 
-/// Identifies a finding by its place. The values in the message of the finding are not part of the place, because they
-/// may differ from run to run.
+/// Returns a text that identifies a finding by its place. The values in the message of the finding are in general not
+/// part of the place, because they may differ from run to run.
 fn place(finding: &Finding, ids: Ids) -> String {
     let mut text = finding.check.id.to_owned();
     if let Some(owner) = finding.owner {
@@ -393,7 +400,8 @@ fn place(finding: &Finding, ids: Ids) -> String {
         }
     }
     match finding.check.phase {
-        // In these phases, only the values in the message say which rows the finding is about.
+        // In these phases, only the values in the message show which rows the finding is about, so they are added to
+        // the place.
         Phase::Catalog | Phase::Metadata if finding.page.is_none() => {
             let values = finding.evidence.iter().map(|(name, value)| format!(" {name}={value:?}"));
             text.push_str(&values.collect::<String>().replace('#', "\\u{23}"));

@@ -82,7 +82,7 @@ impl History {
         })?;
         let forgotten = done.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })?;
         if forgotten.databases == 0 {
-            // Returns an error if no database has this name.
+            // This call is made only for its error: no database has this name.
             self.database_names(&filter)?;
         }
         self.shrink()?;
@@ -112,7 +112,8 @@ impl History {
                  )",
                 [moment],
             )?;
-            // The last row and page counts of each object are kept. They are moved to the oldest run that is kept.
+            // The latest row and page counts of each object are kept, even if their run is removed. Such counts are
+            // moved to the oldest run that is kept.
             transaction.execute(
                 "INSERT OR IGNORE INTO object_count (object, run, rows, pages)
                  SELECT c.object, (SELECT min(r.id) FROM run r WHERE r.database = o.database AND r.id NOT IN temp.old),
@@ -124,7 +125,8 @@ impl History {
             let runs = transaction.execute("DELETE FROM run WHERE id IN temp.old", [])?;
             transaction
                 .execute("DELETE FROM window WHERE started < ?1 AND id NOT IN (SELECT window FROM part)", [moment])?;
-            // The rows of backups that still exist are kept. Otherwise, the watcher would check these backups again.
+            // Only backups that no longer exist are removed from the queue. If the row of an existing backup were
+            // removed, the watcher would check the backup again.
             transaction.execute("DELETE FROM backup WHERE gone_at < ?1", [moment])?;
             transaction.execute_batch("DROP TABLE temp.old")?;
             Ok(Ok(Forgotten { databases: 0, runs: runs as u64 }))

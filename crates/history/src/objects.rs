@@ -1,4 +1,5 @@
-//! Stores objects with their row and page counts. Counts are stored only when they have changed.
+//! Stores the objects of a database with their row and page counts. A count is stored only if it differs from the
+//! object's last count.
 
 use std::collections::HashSet;
 
@@ -47,8 +48,8 @@ pub(crate) fn write(
         .prepare("SELECT rows = ?2 AND pages = ?3 FROM object_count WHERE object = ?1 ORDER BY run DESC LIMIT 1")?;
     let mut count = transaction
         .prepare("INSERT OR REPLACE INTO object_count (object, run, rows, pages) VALUES (?1, ?2, ?3, ?4)")?;
-    // While a check that is spread over several time windows has not read all pages, its counts cover only some of the
-    // rows.
+    // A check that is spread over several time windows counts all rows only when it has read all pages. Its counts are
+    // not stored before.
     let has_counts = report.options.scope.reads_pages() && asked.is_full() && !is_open(report);
     let key = |rowset: &RowsetCounts| (rowset.object_id, rowset.index_id, rowset.partition, rowset.partition_id);
     let reported: HashSet<_> = report.rowsets.iter().map(key).collect();

@@ -1,5 +1,5 @@
 //! Events for the program that the user names with `--on-event`. Each event is recorded in the transaction that causes
-//! it. Delivery is repeated until the program has succeeded once.
+//! it. The program is called with the event again and again until one call succeeds.
 
 mod alarms;
 
@@ -17,10 +17,10 @@ use crate::{lease, time};
 
 pub use alarms::{Judge, Promise, Raised};
 
-/// The most lines that the program gets per call. The number of events that the program gets includes the events
-/// without a line.
+/// The maximum number of lines, each for one event, that a call of the program gets. The count of events that the
+/// program also gets includes the events beyond this limit.
 pub(crate) const MOST_LINES: usize = 1000;
-/// The time within which a process must deliver an event that it has taken.
+/// The time that a process has to deliver an event. After this time, another process may take the event.
 const DELIVERY: Duration = Duration::from_secs(180);
 /// How long events are kept after delivery.
 const KEPT: Duration = Duration::from_secs(30 * 86_400);
@@ -59,7 +59,7 @@ impl Event {
     }
 }
 
-/// A line of an event.
+/// The line that describes an event to the program, as JSON.
 #[derive(Default, Serialize)]
 struct Line<'a> {
     v: u32,
@@ -251,8 +251,8 @@ impl History {
         })
     }
 
-    /// Records that an event was delivered, or why its delivery failed. After a failure, delivery is tried again, each
-    /// time after a longer pause.
+    /// Records that an event was delivered, or why its delivery failed. After each failure, the next attempt follows
+    /// after a longer pause.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl History {
             };
             let tries: u32 =
                 transaction.query_row("SELECT tries FROM outbox WHERE id = ?1", [message.id], |row| row.get(0))?;
-            // The pauses between attempts grow from half a minute to an hour.
+            // The pause before the next attempt grows from half a minute to an hour.
             let again = now.checked_add(Duration::from_secs((30_u64 << tries.min(7)).min(3600))).unwrap_or(now);
             let later = "UPDATE outbox SET tries = tries + 1, not_before = ?2, holder = NULL, error = ?3 WHERE id = ?1";
             transaction.execute(later, params![message.id, time::text(again), storable(error)])
@@ -292,9 +292,9 @@ impl History {
         .map(drop)
     }
 
-    /// The number of events that this process leaves undelivered. These are the events in `failed`, which this process
-    /// could not deliver. If `gave_up` is set, they also include all events that are due. Events that another process
-    /// has delivered, is delivering, or could not deliver do not count.
+    /// The number of events that this process leaves undelivered. An event is counted if it is in `failed`, that is, if
+    /// this process could not deliver it. If `gave_up` is set, each event that is due is counted too. Events that
+    /// another process has delivered, is delivering, or could not deliver are not counted.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Records the checks that are under way, and their progress. A check removes its row when it ends. The row of a check
-//! that was killed stays.
+//! Records the checks that are under way, and their progress. Each check has a row, which it removes when it ends. If a
+//! check is killed, its row stays.
 
 mod lists;
 #[cfg(test)]
@@ -27,9 +27,10 @@ pub const MOST_SAMPLES: usize = 512;
 pub const MOST_PHASES: usize = 64;
 /// The most files that are stored for one check.
 pub const MOST_FILES: usize = 256;
-/// The most cells of all files of one check together.
+/// The maximum number of cells that are stored for all files of one check together. A cell is a range of pages; see
+/// [`Swept`].
 pub const MOST_CELLS: usize = 4096;
-/// The most checks that are read, including killed ones.
+/// The maximum number of checks, including killed ones, that a query reads.
 const MOST_CHECKS: u32 = 200;
 /// The most characters of the paths that are stored.
 const PATH_CHARS: usize = 4000;
@@ -37,8 +38,8 @@ const NAME_CHARS: usize = 400;
 const LIST_CHARS: u32 = 1 << 16;
 /// How long a killed check is shown if its database is not checked again.
 const KILLED: Duration = Duration::from_secs(7 * 86_400);
-/// The time without progress after which a check counts as killed if its process no longer exists, in seconds. A check
-/// records its progress at least every ten seconds.
+/// The time without recorded progress, in seconds, after which a check counts as killed if its process no longer
+/// exists. A check records its progress at least every ten seconds.
 const SILENCE_SECONDS: i64 = 15;
 
 /// The progress of a check.
@@ -70,7 +71,7 @@ pub struct SweptFile {
     pub file: u16,
     /// The number of pages in the file.
     pub pages: u32,
-    /// The number of pages per cell.
+    /// The number of consecutive pages that one cell describes.
     pub cell_pages: u32,
     /// The cells of the file, starting at page 0.
     pub cells: Vec<Swept>,
@@ -199,9 +200,9 @@ impl History {
         self.transaction(|transaction| transaction.execute("DELETE FROM progress WHERE id = ?1", [id])).map(drop)
     }
 
-    /// The checks that are under way and the checks that were killed, newest first, at most `most`. A killed check is
-    /// left out if its database was checked later. `host` is this machine. Only on this machine can it be seen whether
-    /// the process of a check still exists.
+    /// The checks that are under way or were killed, newest first, at most `most`. A killed check is left out if its
+    /// database was checked later. `host` is the name of this machine: only for checks on this machine can the program
+    /// see whether the process still exists.
     ///
     /// # Errors
     ///
@@ -216,8 +217,8 @@ impl History {
             true => format!("substr(p.series, 1, {LIST_CHARS}), substr(p.map, 1, {LIST_CHARS})"),
             false => "'', ''".to_owned(),
         };
-        // Times are stored in whole seconds. A run that began in the same second as the check may have begun before it.
-        // Therefore, the run does not count as later.
+        // Times are stored in whole seconds. So a run that has the same start time as the check may have begun before
+        // the check, and is not taken for a later run.
         let query = format!(
             "SELECT p.id, d.id, substr(p.host, 1, {NAME_CHARS}), p.pid, substr(p.paths, 1, {PATH_CHARS}), substr(p.started, 1, 40),
                  substr(p.heartbeat, 1, 40), substr(p.identity, 1, {NAME_CHARS}), substr(p.name, 1, {NAME_CHARS}), max(p.done, 0),
@@ -259,7 +260,7 @@ fn check(row: &Row<'_>, seen_from: (&str, SystemTime)) -> rusqlite::Result<Runni
 }
 
 /// Whether a check was killed, as seen from machine `own` at `now`. For a check on another machine, only the time since
-/// its last progress counts, and the clocks of the two machines may differ.
+/// its last progress is known. The clocks of the two machines may differ.
 fn has_stopped((host, pid, seen): (&str, i64, &str), (own, now): (&str, SystemTime)) -> bool {
     let silent = time::seconds(&time::text(now)).zip(time::seconds(seen)).map(|(now, seen)| now - seen);
     let is_gone = u32::try_from(pid).is_ok_and(|pid| lease::has_ended(host, pid, own));

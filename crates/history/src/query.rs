@@ -50,7 +50,7 @@ pub struct RunRow {
     pub database: Option<String>,
     /// The family: the database and all databases restored from its backups.
     pub family: Option<String>,
-    /// The server of the database; empty if the server does not distinguish databases of one family.
+    /// The server of the database; empty if databases of one family count as one database, whatever their servers.
     pub server: Option<String>,
     /// `files` or `backup`.
     pub source: Option<String>,
@@ -114,7 +114,7 @@ impl RunRow {
     }
 }
 
-/// A finding, with everything that the runs have recorded about it.
+/// A finding, with everything that the history has recorded about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FindingRow {
     /// The key of the finding.
@@ -123,7 +123,7 @@ pub struct FindingRow {
     pub database: String,
     /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// The server of the database; empty if the server does not distinguish databases of one family.
+    /// The server of the database; empty if databases of one family count as one database, whatever their servers.
     pub server: String,
     /// `files` or `backup`.
     pub source: String,
@@ -192,8 +192,8 @@ pub struct ObjectRow {
     pub last_at: String,
     /// The numbers of rows and pages at the last count.
     pub last: (u64, u64),
-    /// When the partition was last proven to be sound. For an index that is checked by itself and also compared with
-    /// its table, this is the older of the two times.
+    /// The time at which the partition was last proven to be sound. For an index that is checked by itself and also
+    /// compared with its table, this is the older of the times of the two proofs.
     pub closed_at: Option<String>,
 }
 
@@ -325,9 +325,9 @@ impl History {
         self.rows(&query, &[text(&filter.database), text(&filter.since)], run)
     }
 
-    /// The findings that a filter selects, ordered by database and object. Without `is_all`, only open findings are
-    /// returned; with `is_all`, also findings that are gone. If the filter has a point in time, only findings are
-    /// returned that have changed their state since that time.
+    /// The findings that a filter selects, ordered by database and object. If `is_all` is false, only open findings are
+    /// returned; otherwise, findings that are gone are returned too. If the filter has a point in time, only findings
+    /// whose state has changed since that time are returned.
     ///
     /// # Errors
     ///
@@ -402,7 +402,7 @@ impl History {
         if !from.is_of_database_of(&to) || from.family.is_none() {
             return Err(request(format!("runs {} and {} are of different databases", from.id, to.id)));
         }
-        // A finding that appeared and disappeared between the two runs is not a difference.
+        // A finding that appeared and disappeared between the two runs is left out.
         let changed = |life: &str, before: &str| {
             let query = format!(
                 "{FINDING} WHERE d.id = (SELECT database FROM run WHERE id = ?2)

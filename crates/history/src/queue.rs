@@ -1,5 +1,6 @@
-//! The queue of backups that watchers have found. It contains backups that wait for something, backups that are ready
-//! to be checked, and the results of checks. When a watcher ends, the queue is kept.
+//! The queue of the backups that watchers have found. The queue contains backups that cannot be checked yet, backups
+//! that are ready to be checked, and backups that were checked, with the results. The queue is stored in the history,
+//! so it survives the end of a watcher.
 
 mod claim;
 mod finding;
@@ -21,22 +22,22 @@ pub use finding::{Found, Kind, is_of_file, of_file, of_set_in};
 pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds, why_unknown};
 pub use results::{Verdict, Watched};
 
-/// A file as a scan has seen it.
+/// The state in which a scan has seen a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// The path or URL of the file.
     pub path: String,
     /// The length of the file in bytes.
     pub size: u64,
-    /// A text that changes when the file is written, even if a program sets the time of the file back. It contains the
-    /// time of the last write. If the system records the time of the last change of any kind, the text contains that
-    /// time too. For a URL, the text is the ETag.
+    /// A text that changes when the file is written, even if a program sets the modification time of the file back. The
+    /// text contains the modification time and, if the system records it, the time of the last change of any kind. For
+    /// a URL, the text is the ETag.
     pub version: String,
 }
 
 impl Seen {
-    /// Whether `now` is the same state of the file as `self`. Earlier versions of the program stored only the time of
-    /// the last write.
+    /// Whether `self`, which may be stored, and `now` are the same state of the file. An earlier version of the program
+    /// may have stored only the modification time.
     fn is_same(&self, now: &Self) -> bool {
         let is_version = finding::is_version(&self.version, &now.version, 1);
         (self.path.as_str(), self.size) == (now.path.as_str(), now.size) && is_version
@@ -48,9 +49,9 @@ impl Seen {
 pub struct Looked {
     /// The state of the file.
     pub seen: Seen,
-    /// Whether the content of the file is known. This is so if the file has stopped changing and its labels were read.
+    /// Whether the content of the file is known: the file has stopped changing, and its labels were read.
     pub is_known: bool,
-    /// A fingerprint of the bytes at a few places of the file; `None` if these bytes were not read.
+    /// A fingerprint of the bytes at a few offsets of the file; `None` if these bytes were not read.
     pub fingerprint: Option<String>,
 }
 
@@ -65,7 +66,7 @@ pub struct FileState {
     pub since: i64,
     /// The content of the file's labels, if they were read since the file last changed.
     pub labels: Option<String>,
-    /// A fingerprint of the bytes at a few places of the file; `None` if these bytes were not read since the file last
+    /// A fingerprint of the bytes at a few offsets of the file; `None` if these bytes were not read since the file last
     /// changed.
     pub fingerprint: Option<String>,
 }
@@ -81,8 +82,8 @@ pub struct Item {
     pub first_seen: String,
     /// The state in the queue: `waiting`, `ready`, `running`, `done` or `skipped`.
     pub state: String,
-    /// Why the backup waits, was skipped or could not be checked. If the backup was checked, this is the first problem
-    /// that was found in it.
+    /// Why the backup waits, was skipped or could not be checked. If the backup was checked, this is the first finding
+    /// or, if there is none, the first place that could not be verified.
     pub reason: String,
     /// The number of failed attempts to check the backup.
     pub tries: u32,
@@ -109,8 +110,8 @@ pub struct Item {
 }
 
 impl Item {
-    /// The identity of the backup's database. If databases of one family count as one (`are_replicas`), this is the
-    /// family.
+    /// The identity of the backup's database. If databases of one family count as one database (`are_replicas`), this
+    /// is the family.
     pub fn database(&self, are_replicas: bool) -> String {
         let Found { family, server, name, .. } = &self.found;
         identity_of(family, if are_replicas { "" } else { server }, name)
@@ -171,8 +172,8 @@ fn item(row: &Row<'_>) -> rusqlite::Result<Item> {
 
 impl History {
     /// Records which files exist at `now` (milliseconds since 1970), and returns how long each file has been unchanged.
-    /// A known file that is missing in `seen` is gone if `is_listed` is true for it: `is_listed` tells whether the scan
-    /// would have found the file.
+    /// A known file that is not in `seen` is forgotten if `is_listed` returns true for it, which means that the scan
+    /// would have found the file if it still existed.
     ///
     /// # Errors
     ///
@@ -185,7 +186,7 @@ impl History {
             for seen in seen {
                 let state = match known.get(&seen.path).cloned() {
                     Some(state) if state.seen == *seen && state.since <= now => state,
-                    // A stored time later than `now` comes from a wrong clock.
+                    // A stored time later than `now` comes from a wrong clock and is replaced by `now`.
                     Some(state) if state.seen == *seen => {
                         let again = "UPDATE watched_file SET since = ?2 WHERE path = ?1";
                         transaction.prepare_cached(again)?.execute(params![seen.path, now])?;
@@ -232,9 +233,9 @@ impl History {
         .map(drop)
     }
 
-    /// Stores a fingerprint of the bytes at a few places of a file, unless the file has changed since the scan saw it.
-    /// If an earlier fingerprint differs, the file counts as changed at `now` (milliseconds since 1970), although its
-    /// size and times are unchanged.
+    /// Stores a fingerprint of the bytes at a few offsets of a file, unless the file has changed since the scan saw it.
+    /// If the fingerprint differs from the stored one, the file has changed, although its size and times are the same.
+    /// Then `now` (milliseconds since 1970) is recorded as the time of the change.
     ///
     /// # Errors
     ///
@@ -283,7 +284,7 @@ impl History {
         self.connection().query_row(query, [time::now()], |row| row.get(0)).map_err(|error| self.failed(&error))
     }
 
-    /// Whether there is a backup with a check that has ended or failed since the backup was last reported.
+    /// Whether a check of some backup has ended or failed, and the backup was not reported to the user since.
     ///
     /// # Errors
     ///
@@ -295,8 +296,9 @@ impl History {
     }
 
     /// The databases that have no full or differential backup younger than `most`. If `are_replicas` is set, all
-    /// databases of one family count as one database. Otherwise, they count as one only if they also have the same name
-    /// and server. A backup counts only if it exists, is complete, and is not known to be corrupt.
+    /// databases of one family are one database. Otherwise, backups of one family belong to one database only if they
+    /// also have the same name and server. Only a backup that exists, is complete, and is not known to be corrupt is
+    /// taken into account.
     ///
     /// # Errors
     ///
@@ -305,7 +307,8 @@ impl History {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
-            // A backup that the policy of the watcher has skipped (`not chosen:`) is complete, so it counts too.
+            // If the policy of the watcher has skipped a backup (`not chosen:`), the backup is complete all the same,
+            // so it is taken into account.
             let mut statement = self.connection().prepare(
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')
@@ -337,8 +340,8 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// When the last full check of each database ended. Checks of backups and checks of data files count. The key is
-    /// the identity of the database, or the family of the database if `are_replicas` is set.
+    /// Returns when the last full check of each database ended. This may be the check of a backup or of data files. The
+    /// key is the identity of the database, or the family of the database if `are_replicas` is set.
     ///
     /// # Errors
     ///
@@ -382,9 +385,9 @@ impl History {
         })
     }
 
-    /// The backups that must be reported to the user. These are backups with a check that has ended or failed since
-    /// they were last reported. They also include backups that have been waiting since before `patience` and backups
-    /// that still could not be checked, unless they were reported after `reminded`.
+    /// The backups that must be reported to the user. A backup whose check has ended or failed is reported once. A
+    /// backup that has been waiting since before `patience`, or that still could not be checked, is reported again if
+    /// its last report was not after `reminded`.
     ///
     /// # Errors
     ///
@@ -402,8 +405,8 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Records that these backups were reported. If there is a listener, the first report that a backup has waited too
-    /// long also becomes an event.
+    /// Records that these backups were reported. If there is a listener, the first report of a backup that has waited
+    /// too long is also recorded as an event.
     ///
     /// # Errors
     ///
@@ -412,7 +415,8 @@ impl History {
         let now = time::now();
         self.transaction(|transaction| {
             for item in items {
-                // If the state of a backup has changed meanwhile, the backup will be reported again next time.
+                // If the state of a backup has changed since `items` was read, its row stays unreported, so the new
+                // state will be reported next time.
                 let noted = transaction.execute(
                     "UPDATE backup SET reported_at = ?2 WHERE id = ?1 AND state = ?3 AND tries = ?4",
                     params![item.id, now, item.state, item.tries],

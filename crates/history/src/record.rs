@@ -19,8 +19,8 @@ use crate::queue::{self, Claim, Outcome, Watched};
 use crate::scope::Asked;
 use crate::{objects, time};
 
-/// The most unverified places that are stored per run. The stored number of unverified places includes those that are
-/// not stored.
+/// The maximum number of unverified places that the history stores in detail for one run. The number of unverified
+/// places that is stored with the run also includes the places beyond this limit.
 const MOST_NOT_VERIFIED: usize = 1000;
 
 /// A run that reached its end and has a report.
@@ -89,8 +89,8 @@ impl History {
     pub fn record(&mut self, run: &Run<'_>) -> Result<Recorded> {
         let now = SystemTime::now();
         let ended = time::text(now);
-        // Pages of data files may change right after they are read, so the results get the date of the start of the
-        // run.
+        // A page of data files may change as soon as it has been read. So the results are dated with the start of the
+        // run, not its end.
         let started = time::text(run.started);
         let identity = Identity::of(&run.report.database, run.source, run.database, (run.naming, &started));
         let done = self.transaction(|transaction| {
@@ -113,8 +113,8 @@ impl History {
                     let outcome = Outcome::of(run.report, doubt);
                     queue::finish(transaction, claim, Some(recorded.run), &outcome, (run.has_listener, &ended))?;
                 }
-                // An unverified place does not count as a failure if the user allows it or if the next time window will
-                // read it.
+                // The exit status is 0 if every unverified place is allowed by the user, or will be read in the next
+                // time window. So such places raise no event.
                 None if run.has_listener && run.exit_status != 0 => {
                     if let Some(why) = queue::why_unknown(run.report) {
                         outbox::failed(transaction, about(&identity), &why, &ended)?;
@@ -135,8 +135,8 @@ impl History {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
         let paths = paths.join(", ");
-        // Successful runs store absolute paths. The same form is used here, so that the database can be recognized by
-        // its paths.
+        // Successful runs store absolute paths. The paths of this run are compared with them in the same form, to find
+        // the name of the database.
         let whole_paths: Vec<String> = run.paths.iter().map(|path| whole(path)).collect();
         let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {
@@ -148,7 +148,7 @@ impl History {
             if tries.is_none() {
                 return Ok(0);
             }
-            // Only the first failed attempt becomes an event.
+            // Only the first failed attempt to check a backup is recorded as an event.
             if run.has_listener && tries == Some(1) {
                 let of = match run.watched {
                     Some(claim) => queue::names(transaction, claim.id)?,
@@ -182,7 +182,8 @@ fn about(identity: &Identity) -> About<'_> {
     About { database: &identity.name, family: &identity.family, paths: &identity.paths }
 }
 
-/// The name and family of the database at these paths. They come from the last run that could open the database.
+/// Returns the name and family of the database in these files, as recorded by the last run that could open the
+/// database.
 fn names(transaction: &Transaction<'_>, host: &str, paths: &str) -> rusqlite::Result<Option<(String, String)>> {
     let query = "SELECT d.name, d.family FROM run r JOIN database d ON d.id = r.database
          WHERE r.host = ?1 AND r.paths = ?2 ORDER BY r.id DESC LIMIT 1";

@@ -1,12 +1,13 @@
-//! The form of a history and the migrations from older forms. The form is the version of the database schema.
+//! The schema of a history. The form of a history is the version of its schema; migrations convert older forms to the
+//! newest one.
 
 use rusqlite::Connection;
 
 /// The application ID in the SQLite header that marks a file as a history: "mdfH".
 pub(crate) const APPLICATION_ID: u32 = 0x6D64_6648;
 
-/// For each version, the migration from the version before it. The first migration starts with an empty file. The
-/// script of a released version never changes.
+/// For each version, the script that migrates a history from the preceding version. The first script starts with an
+/// empty file. After a version was released, its script never changes.
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/v1.sql"),
     include_str!("schema/v2.sql"),
@@ -18,8 +19,8 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 /// The version of the schema that this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// Migrates a history from the form `from` to the form after the last of `migrations`. Runs in the transaction that is
-/// already open.
+/// Migrates a history of version `from` to the version that the last of `migrations` creates. The caller begins and
+/// commits the transaction.
 pub(crate) fn migrate(connection: &Connection, from: i64, migrations: &[&str]) -> rusqlite::Result<()> {
     let done = usize::try_from(from).unwrap_or_default();
     for step in migrations.iter().skip(done) {
@@ -37,7 +38,7 @@ pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(Stri
     rows.collect()
 }
 
-/// The definitions of a history after the first `version` migrations.
+/// Returns the definitions that a history must have after the first `version` migrations.
 pub(crate) fn expected(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
     let connection = Connection::open_in_memory()?;
     let known = usize::try_from(version).unwrap_or_default();

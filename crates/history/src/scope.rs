@@ -45,8 +45,8 @@ impl Asked {
         }
     }
 
-    /// Converts the request to JSON. If a later version of the program cannot parse the JSON, the request counts as one
-    /// that checked nothing.
+    /// Converts the request to JSON. If a later version of the program cannot parse the JSON, findings of a run with
+    /// this request keep their state.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -60,13 +60,13 @@ impl Asked {
         self.command == Scope::Database.command()
     }
 
-    /// Whether the run had full depth, in which links, keys and rows are compared.
+    /// Whether the run was a check in full depth, which compares links, keys and rows.
     pub(crate) fn is_full(&self) -> bool {
         !self.physical_only
     }
 
-    /// Whether this run repeated the check that produced a finding in an earlier run. `then` is the request of that
-    /// earlier run.
+    /// Whether this run was asked to repeat the check that produced a finding in an earlier run. `then` is what the
+    /// earlier run was asked to check.
     pub(crate) fn asks_again(&self, then: &Self, check: &Check, object_id: Option<i32>, index_id: Option<i32>) -> bool {
         let is_in_scope = match self.command.as_str() {
             "CHECKDB" => true,

@@ -1,5 +1,5 @@
-//! The state of a database in one word. If the database is not sound, the state includes a reason. All outputs use this
-//! word.
+//! The state of a database in one word, with a reason if the database is not sound. All outputs of the program take the
+//! word from here.
 
 use check::registry::limits::WINDOW_OPEN;
 use rusqlite::Row;
@@ -18,9 +18,9 @@ pub struct SourceRow {
 /// The state of a database, which is the state of its worst copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseState {
-    /// `corrupt` if there are open findings, or findings in the newest run of a copy. `sound` if every copy was proven
-    /// to be sound: its newest run that covered the whole database in full depth was complete, and nothing later
-    /// contradicts that run. Otherwise `unknown`.
+    /// `corrupt` if the database has open findings, or the newest run over one of its copies had findings. `sound` if
+    /// every copy was proven to be sound: the newest run that covered the whole copy in full depth was complete, and
+    /// nothing later contradicts this run. Otherwise `unknown`.
     pub word: &'static str,
     /// Why the word is `unknown`.
     pub why: Option<String>,
@@ -28,7 +28,8 @@ pub struct DatabaseState {
     pub copy: Option<SourceRow>,
 }
 
-/// The columns with which a row for [`read`] begins. They come from `worst AS c` and the other tables in [`JOINS`].
+/// The columns from which [`read`] reads a state. They come from `worst AS c` and the other tables in [`JOINS`], and
+/// must be the first columns of the query.
 pub(crate) const COLUMNS: &str = "c.rank, c.copies, substr(n.command, 1, 40), instr(n.options, '\"physical_only\":true') > 0,
     instr(n.options, '\"no_index\":true') > 0, substr(e.error, 1, 400), s.kind, substr(s.host, 1, 400), substr(s.location, 1, 400)";
 /// The joins that provide [`COLUMNS`].
@@ -49,12 +50,12 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
     format!("({has_file} OR substr({run}, 1, length({failed}) + 1) IN ({failed} || '/', {failed} || '\\'))")
 }
 
-/// The SQL common table expressions that follow WITH. The last of them is `worst`, which lists the copies of each
+/// Returns the SQL common table expressions that follow WITH. The last one is `worst`, which lists the copies of each
 /// database. Place 1 is the worst copy.
 ///
-/// A check that is spread over several time windows and has not read all of an image yet neither proves nor disproves
-/// anything, unless something could not be read. A failed run counts against a copy if the copy's newest run was on the
-/// same machine and read the same files. It counts until a later full check of that copy.
+/// A check that is spread over several time windows proves nothing until it has read the whole image, unless it could
+/// not read something. A failed run makes the state of a copy worse if it was asked to check the same files as the
+/// newest run of this copy, on the same machine. The failed run is ignored after a later full check of the copy.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
@@ -115,7 +116,7 @@ pub(crate) fn parts() -> String {
     )
 }
 
-/// Reads a state from the columns in [`COLUMNS`].
+/// Reads a state from a row that begins with [`COLUMNS`].
 pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     let rank: Option<i64> = row.get(0)?;
     let copies: Option<i64> = row.get(1)?;
@@ -151,7 +152,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
     Ok(DatabaseState { word, why, copy })
 }
 
-/// Describes which part of a copy was checked, for a copy that was never checked in full.
+/// Describes which part of a copy was checked if the copy was never checked in full.
 fn part_of(command: &str, is_physical: bool, has_no_index: bool) -> String {
     match command {
         "CHECKTABLE" => "the last run checked only some tables, and there was no full check yet".to_owned(),
@@ -176,7 +177,7 @@ mod tests {
     const PHYSICAL: &str = r#"{"command":"CHECKDB","physical_only":true,"no_index":false}"#;
     const NO_INDEX: &str = r#"{"command":"CHECKDB","physical_only":false,"no_index":true}"#;
 
-    /// A history with one database that has two copies: source 1 in /data, source 2 in /copy.
+    /// Makes a history with one database that has two copies: source 1 is in /data, source 2 in /copy.
     fn history(folder: &Path) -> Connection {
         let path = folder.join("h.db");
         drop(History::open_or_create(&path).unwrap());
@@ -218,7 +219,8 @@ mod tests {
             .unwrap();
     }
 
-    /// The word and the reason of the database's state. The overview row, the database row and the counts must agree.
+    /// Returns the word and the reason of the database's state, and the location of the copy. Asserts that the row in
+    /// the overview, the row of the database and the counts agree.
     fn state(folder: &Path) -> (&'static str, String, Option<String>) {
         let history = History::open(&folder.join("h.db")).unwrap();
         let mut rows = Vec::new();
@@ -326,7 +328,7 @@ mod tests {
                 "{paths}"
             );
             assert_eq!(failed(), 5, "{paths}");
-            // Neither a check of one table nor an unfinished check in a time window covers the whole database.
+            // A check of one table does not cover the whole database, so the failed run still counts after it.
             run(&connection, 1, ("CHECKTABLE", FULL), true, 0);
             assert_eq!(state(folder.path()).0, "unknown", "{paths}");
             run(&connection, 1, ("CHECKDB", FULL), true, 0);

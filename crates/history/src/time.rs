@@ -1,4 +1,5 @@
-//! Times as the history stores them: UTC, `2026-11-21T22:00:00Z`. Sorting these texts sorts the times.
+//! Times as the history stores them: UTC, `2026-11-21T22:00:00Z`. The alphabetical order of these texts is the order of
+//! the times.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -37,7 +38,7 @@ pub fn seconds(text: &str) -> Option<i64> {
         return None;
     }
     let days = days_of(year, month, day);
-    // Rejects day 31 in a month of 30 days, because it would become the first day of the next month.
+    // A month of 30 days has no day 31. The computed number of days would be that of the first day of the next month.
     (date_of(days) == (year, month, day)).then_some(days * DAY_SECONDS + hour * 3600 + minute * 60 + second)
 }
 

@@ -11,24 +11,24 @@ pub struct Vital {
     pub name: String,
     /// The family: the database and all databases restored from its backups.
     pub family: String,
-    /// The server of the database; empty if the server does not distinguish databases of one family.
+    /// The server of the database; empty if databases of one family count as one database, whatever their servers.
     pub server: String,
     /// The state of the database, see [`DatabaseState`](crate::state::DatabaseState): `sound`, `corrupt` or `unknown`.
     pub state: String,
     /// The number of new findings.
     pub new: u64,
-    /// The number of open findings that were seen again.
+    /// The number of open findings that a later run has seen again.
     pub confirmed: u64,
     /// The number of open findings that are acknowledged.
     pub acknowledged: u64,
-    /// When the last CHECKDB ended that verified everything and found nothing (seconds since 1970). Checks in any depth
-    /// count.
+    /// The time at which the last sound CHECKDB ended, in seconds since 1970. A CHECKDB is sound if it verified
+    /// everything and found nothing. It may have had any depth.
     pub verified_physical: Option<i64>,
     /// Like `verified_physical`, but only for checks in full depth.
     pub verified_full: Option<i64>,
     /// The fraction of the pages in use that were read at least once.
     pub coverage: Option<f64>,
-    /// The number of pages that all runs over the database have read.
+    /// The total number of pages that the runs over the database have read.
     pub pages_read: u64,
     /// When the newest sound full backup was taken (seconds since 1970).
     pub backup_full: Option<i64>,

@@ -1,5 +1,6 @@
-//! Time windows. A check that takes longer than one night continues in the next night's time window. The history stores
-//! the ranges that were read, the results that can be used again, the speed, and the age of reads and proofs.
+//! Time windows. A check that takes longer than one night continues in the time window of the next night. For this, the
+//! history stores the ranges that were read, the results that need not be computed again, the speed of reading, and the
+//! age of reads and proofs.
 
 pub mod pace;
 pub mod promise;
@@ -24,8 +25,8 @@ use crate::time;
 use pace::{Swept, WINDOWS};
 use promise::Range;
 
-/// The most pages with new findings that are considered. The ranges of these pages are read first, to see whether the
-/// findings are still there.
+/// The maximum number of pages with new findings that are taken into account. The ranges that contain these pages are
+/// read first, to see whether the findings are still there.
 const MOST_DOUBTED: u32 = 100_000;
 /// The assumed time between two time windows, while the real time is unknown.
 const A_DAY: Duration = Duration::from_secs(86_400);
@@ -70,15 +71,14 @@ impl Window {
     }
 }
 
-/// A part, which is the stored result for one range of an image. It is stored until all ranges of the image have been
-/// read.
+/// A part: the stored result for one range of an image. Parts are kept until all ranges of the image have been read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartRow {
     /// Whether every page of the range could be read.
     pub is_read: bool,
-    /// A fingerprint of the pages of the range that have findings; `None` if no page has findings.
+    /// A fingerprint of those pages of the range that have findings; `None` if no page has findings.
     pub held: Option<String>,
-    /// When the time window in which the range was read began.
+    /// The start of the time window in which the range was read.
     pub started: String,
 }
 
@@ -89,8 +89,8 @@ pub struct Known {
     pub ranges: Vec<Range>,
     /// The file ID, first page and number of pages of each range in `ranges`.
     pub places: Vec<(u16, u32, u32)>,
-    /// For each of the last time windows, the number of bytes read and the seconds that this took. The newest time
-    /// window comes first.
+    /// For each of the last time windows: the number of bytes that were read, and the number of seconds that reading
+    /// and checking them took. The newest time window comes first.
     pub windows: Vec<Swept>,
     /// The time from the start of a time window to the start of the next one.
     pub every: Duration,
@@ -125,11 +125,12 @@ pub struct Done<'a> {
     pub is_read: bool,
     /// Whether there are findings on the pages of the range.
     pub has_findings: bool,
-    /// The plan and the task of the part for this range; `None` if the result cannot be used again.
+    /// The plan of the check, and the number of the task that read this range, under which the result is stored; `None`
+    /// if the result cannot be used again.
     pub part: Option<(&'a str, u32)>,
-    /// A fingerprint of the pages of the range that have findings.
+    /// A fingerprint of those pages of the range that have findings.
     pub held: Option<&'a str>,
-    /// The bytes of the range, and the seconds that reading and checking them took.
+    /// The number of bytes in the range, and the number of seconds that reading and checking it took.
     pub swept: Swept,
 }
 
@@ -162,8 +163,8 @@ impl History {
         opened.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
-    /// Divides what the history knows about a database into the ranges `tiles`, which cover all pages of the database.
-    /// Returns the result.
+    /// Stores the dates of a database by the ranges `tiles`, which cover all of its pages. Returns what the history
+    /// knows about these ranges.
     ///
     /// # Errors
     ///
@@ -177,7 +178,7 @@ impl History {
         })
     }
 
-    /// The parts of a plan that can be used again. The key is the number of the task.
+    /// Returns the parts of a plan, whose results can be used again. The key is the number of the task.
     ///
     /// # Errors
     ///
@@ -220,8 +221,8 @@ impl History {
         })
     }
 
-    /// Records in one transaction that a range was read and checked. A range with findings gets its date only when
-    /// [`History::record`] stores these findings. If the run is killed before that, the range still counts as unread.
+    /// Records in one transaction that a range was read and checked. If the range has findings, its date is recorded
+    /// only when [`History::record`] stores these findings. So if the run is killed before, the range counts as unread.
     ///
     /// # Errors
     ///
@@ -268,8 +269,8 @@ impl History {
         self.release(&window.lease)
     }
 
-    /// What the history knows about a database now, divided into the ranges of a run. If `ranges` is empty, the stored
-    /// division is used.
+    /// Returns what the history knows about a database now, for each range in `ranges`. If `ranges` is empty, the
+    /// result is for the stored ranges.
     ///
     /// # Errors
     ///
@@ -283,8 +284,8 @@ impl History {
         })
     }
 
-    /// The numbers of bytes and seconds of the last time windows over a copy of a database, the newest first. Does not
-    /// change the history.
+    /// Returns, for each of the last time windows over a copy of a database, how many bytes were read and how many
+    /// seconds this took, the newest first. Does not change the history.
     ///
     /// # Errors
     ///
@@ -324,8 +325,8 @@ fn known(
         transaction.query_row("SELECT first_seen FROM database WHERE id = ?1", [ids.database], |row| row.get(0))?;
     let rows = promised(transaction, (ids.database, depth), tiles, now)?;
     let doubted = doubted(transaction, ids)?;
-    // Every time window over data files changes their `taken_at`. For data files, the time at which all ranges had been
-    // read (`closed_at`) is used instead.
+    // For a backup, this is the time at which the database had the state of the image (`taken_at`). For data files,
+    // each time window changes `taken_at`, so the time is used at which all ranges had been read (`closed_at`).
     let closed: Option<String> = transaction.query_row(
         "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END)
          FROM image i JOIN source s ON s.id = i.source WHERE s.database = ?1 AND i.closed_at <= ?2",
@@ -366,8 +367,8 @@ fn known(
     })
 }
 
-/// The pages of a copy that have a new finding. After the finding is confirmed, the range of its page is no longer read
-/// first.
+/// Returns the pages of a copy that have a new finding. Pages with confirmed findings are left out, because their
+/// ranges need not be read first.
 fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16, u32)>> {
     let mut statement = connection.prepare(
         "SELECT DISTINCT file, page FROM finding WHERE source = ?1 AND life = 'new' AND file IS NOT NULL AND page IS NOT NULL
@@ -377,8 +378,8 @@ fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16,
     rows.collect()
 }
 
-/// The numbers of bytes and seconds of the last time windows over a copy, the newest first. Also returns the median
-/// time between the starts of these time windows.
+/// Returns, for each of the last time windows over a copy, how many bytes were read and how many seconds this took, the
+/// newest first. Also returns the median time between the starts of these time windows.
 fn windows(connection: &Connection, source: i64) -> rusqlite::Result<(Vec<Swept>, Duration)> {
     let mut statement = connection.prepare(
         "SELECT w.bytes, w.seconds, w.started FROM window w JOIN image i ON i.id = w.image

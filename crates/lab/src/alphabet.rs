@@ -1,8 +1,8 @@
 //! Alphabets of languages in which the order of the letters is not that of ASCII, and databases that contain names in
 //! these alphabets.
 //!
-//! The letters have the order that schools teach. This order was not taken from a table of sort weights, so it can
-//! verify the tables of a reader.
+//! The letters have the order that schools teach. This order was not taken from a table of sort weights. Therefore the
+//! databases can verify the tables of sort weights of a program that reads them.
 
 use crate::description::{Column, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;
@@ -14,14 +14,14 @@ use crate::version::Version;
 pub const COLLATIONS: [(u32, &str); 4] =
     [(0xD007, "Greek"), (0xD015, "Cyrillic"), (0xD01A, "Turkish"), (0xD020, "Vietnamese")];
 
-/// The letters of all other collations.
+/// The letters that the lab uses for all other collations.
 const ASCII: &[&str] = &[
     "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w",
     "x", "y", "z",
 ];
 
-/// The lower-case letters of a collation, in their order. `None` if the lab writes only letters that this collation
-/// sorts as ASCII does.
+/// Returns the lower-case letters of a collation, in their order. `None` for a collation for which the lab writes only
+/// ASCII letters, in ASCII order.
 fn letters(collation: u32) -> Option<&'static [&'static str]> {
     Some(match collation {
         0xD007 => &[
@@ -36,8 +36,8 @@ fn letters(collation: u32) -> Option<&'static [&'static str]> {
             "a", "b", "c", "ç", "d", "e", "f", "g", "ğ", "h", "ı", "i", "j", "k", "l", "m", "n", "o", "ö", "p", "q",
             "r", "s", "ş", "t", "u", "ü", "v", "w", "x", "y", "z",
         ],
-        // Letters that have accents of their own are left out, because real keys did not confirm their place in the
-        // order.
+        // Letters with diacritics are left out: their place in the order has not been confirmed with keys of real
+        // databases.
         0xD020 => &[
             "a", "b", "c", "ch", "d", "e", "f", "g", "gi", "h", "i", "j", "k", "kh", "l", "m", "n", "ng", "nh", "o",
             "p", "ph", "q", "qu", "r", "s", "t", "th", "tr", "u", "v", "w", "x", "y", "z",
@@ -46,26 +46,29 @@ fn letters(collation: u32) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The position of a text's first letter in the alphabet, and the number of characters of this letter.
+/// Returns the position of a text's first letter in the alphabet, and the number of characters that form this letter.
+/// `None` if the collation has no alphabet here, or the alphabet does not contain the letter.
 pub(crate) fn place(collation: u32, text: &[u16]) -> Option<(usize, usize)> {
     let letters = letters(collation)?;
-    // If several letters match, the longest letter is used: `ngh` consists of the letters `ng` and `h`.
+    // If two letters of the alphabet match, the longer one is used: `ngh` consists of the letters `ng` and `h`.
     (1..=text.len().min(2)).rev().find_map(|length| {
         let start: String = char::decode_utf16(text.iter().take(length).copied()).collect::<Result<_, _>>().ok()?;
-        // In Turkish, the capital of the dotless i is I, and the capital of i has a dot.
+        // In Turkish, the capital of the dotless letter i is `I`, and the capital of the letter i with a dot has a dot,
+        // too.
         let small = if collation == 0xD01A { start.replace('I', "ı").replace('İ', "i") } else { start };
         let small = small.to_lowercase();
         Some((letters.iter().position(|letter| *letter == small)?, length))
     })
 }
 
-/// A database with a table of `rows` names. The names consist of letters of the default collation `collation`, which is
-/// one of [`COLLATIONS`] or a collation with the order of ASCII.
+/// Describes a database with a table of `rows` names. The names consist of letters of the default collation
+/// `collation`, which is one of [`COLLATIONS`] or a collation with the order of ASCII.
 pub fn names(collation: u32, rows: usize, seed: u64) -> Description {
     let letters = letters(collation).unwrap_or(ASCII);
     let nvarchar = SqlType::nvarchar(40);
-    // Each name has six letters. The positions of the letters are the digits of a product. The product takes all
-    // possible values before it repeats one.
+    // Each name has six letters. The positions of these letters in the alphabet are the last six digits of a product,
+    // in a number system with one digit for each letter. No name is repeated before all names of six letters have been
+    // used.
     let name = |row: usize| -> String {
         let mut number = (row + 1).wrapping_mul(1_234_567);
         let digits = (0..6).map(|_| {
@@ -93,8 +96,8 @@ pub fn names(collation: u32, rows: usize, seed: u64) -> Description {
     database(table, collation, seed)
 }
 
-/// A database with a table of `rows` people and an index on their names. The names are Vietnamese and written without
-/// accents.
+/// Describes a database with a table of `rows` people and an index on their names. The names are Vietnamese names,
+/// written without accents.
 pub fn people(collation: u32, rows: usize, seed: u64) -> Description {
     const FAMILY: [&str; 14] =
         ["Nguyen", "Tran", "Le", "Pham", "Hoang", "Phan", "Vu", "Dang", "Bui", "Do", "Ho", "Ngo", "Duong", "Ly"];

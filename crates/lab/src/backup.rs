@@ -1,8 +1,8 @@
 //! Writes backups of a database as SQL Server does. A backup can be full or differential, and it can be striped or
-//! compressed. A file can contain several sets. Pages can change while they are copied.
+//! compressed. A backup file can contain several backup sets. Pages can change while they are copied.
 //!
-//! This code is written from the facts of the format and from real backups, and shares no code with the reader.
-//! Contents of real backups whose meaning is unknown are left out.
+//! This code is based on what is known of the format and on real backups, and shares no code with the reader. Fields of
+//! real backups whose meaning is unknown are left out.
 
 #[cfg(feature = "written-again")]
 pub mod again;
@@ -52,13 +52,13 @@ pub struct BackupOptions<'a> {
     pub copy_only: bool,
     /// WITH CHECKSUM.
     pub checksum: bool,
-    /// The version of the compressed container; `None` for an uncompressed backup. It must be the same for all sets of
-    /// a file.
+    /// The version of the compressed format; `None` for an uncompressed backup. All sets of a file must have the same
+    /// value.
     pub container: Option<Container>,
     /// Number of stripes; it must be the same for all sets of a file.
     pub stripes: u16,
-    /// The number of pages that change while they are copied. The transactions that make these changes also revert them
-    /// in the log, so the database is sound with and without the log.
+    /// The number of pages that change while they are copied. Each transaction that changes a page also reverts the
+    /// change. So the database is sound both with and without redo of the log.
     pub in_flight: usize,
     /// WITH FILE: the IDs of the files to back up; `None` for all files.
     pub only: Option<&'a [u16]>,
@@ -84,8 +84,8 @@ pub struct BackedUp {
     pub files: Vec<PathBuf>,
     /// The pages of the last set to which redo must apply changes, in ascending order.
     pub in_flight: Vec<PageId>,
-    /// For each file, the byte ranges that a checksum of the backup covers: block headers, stream headers and
-    /// compressed records. WITH CHECKSUM, they also include the data.
+    /// For each backup file, the byte ranges that a checksum of the backup covers: block headers, stream headers and
+    /// compressed records. If the backup was taken WITH CHECKSUM, the ranges also include the pages and the log.
     pub covered: Vec<Vec<Range<u64>>>,
 }
 
@@ -109,8 +109,8 @@ impl From<LabError> for Failure {
     }
 }
 
-/// Writes sets one after another to the file `name`.bak. If there are several stripes, each stripe has its own file,
-/// and the names of these files also have a number. The files must not exist yet.
+/// Writes backup sets one after another to the file `name`.bak. If there are several stripes, each stripe is written to
+/// a file of its own, whose name also contains the number of the stripe. The files must not exist yet.
 pub fn backup(sets: &[Set<'_>], folder: &Path, name: &str) -> Result<BackedUp, LabError> {
     let Some(first) = sets.first() else { return Ok(BackedUp::default()) };
     let stripes = first.options.stripes.max(1);
@@ -215,7 +215,7 @@ impl Prepared {
     }
 }
 
-/// Distributes extents to stripes in turn. Each turn gives a stripe one to three extents.
+/// Distributes extents to the stripes in turn, one to three extents at a time.
 fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     let mut dealt = vec![Extents::new(); usize::from(stripes)];
     let mut dice = Random::new(seed);
@@ -230,7 +230,7 @@ fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     dealt
 }
 
-/// The extents that are new or that differ from the earlier database.
+/// Returns the extents that are not in the earlier state of the database, or differ from it.
 fn changed(origin: &mut Origin, earlier: &mut Origin) -> Result<Extents, LabError> {
     let before: BTreeMap<u16, u32> = earlier.extents().into_iter().collect();
     let mut found = Extents::new();
@@ -249,16 +249,16 @@ struct Changes {
     verify: PageVerify,
     /// The extents that changed since the full backup; `None` if the set itself is a full backup.
     since_base: Option<Extents>,
-    /// For each changed page: the number of the first region whose copy of the page contains the change, and the LSN of
-    /// the change.
+    /// For each changed page: the first region that contains the page with the change, and the LSN of the change. A
+    /// backup copies pages in regions: region 0 is the first copy, region 1 the second.
     lsns: BTreeMap<PageId, (usize, Lsn)>,
     in_flight: Vec<PageId>,
 }
 
 impl Changes {
-    /// Changes `count` pages after they are copied: one third in a transaction that stays open, the others in a
-    /// transaction that commits. Also changes the same number of other pages before the last copy of each page is made.
-    /// Returns the extents that are copied a second time.
+    /// Simulates changes to pages while the backup copies them. `count` pages change after they were copied: one third
+    /// of them in a transaction that stays open, the others in a transaction that commits. The same number of other
+    /// pages change before their last copy is made. Returns the extents that are copied a second time.
     fn happen(
         &mut self,
         origin: &mut Origin,
@@ -284,7 +284,7 @@ impl Changes {
         let open = chosen.split_off(chosen.len() - chosen.len() / 3);
         let mut again: BTreeSet<(u16, u32)> = [(1, 0), (1, 1)].into();
         for (number, (change, lsn)) in settled.iter().zip(log.transaction(&settled, true, CREATED)).enumerate() {
-            // One page in four changes between its first and its second copy.
+            // One page in four changes after its first copy and before its second copy.
             let region = usize::from(number % 4 == 0);
             if region == 1 {
                 again.insert((change.page.file, change.page.page / EXTENT));
@@ -300,7 +300,7 @@ impl Changes {
         Ok(again.into_iter().collect())
     }
 
-    /// The bytes of an extent as the backup copies them to a region.
+    /// Returns the bytes of an extent as the backup contains them in the given region.
     fn fetch(&self, origin: &mut Origin, region: usize, (file, extent): (u16, u32)) -> Result<Vec<u8>, LabError> {
         let mut bytes = origin.read(file, extent)?;
         debug_assert_eq!(bytes.len(), EXTENT_BYTES);
@@ -313,8 +313,8 @@ impl Changes {
                 self.edit(page, |page| page[96 + 0x27] &= !0x40);
             }
             if let (page_type::DIFFERENTIAL, Some(since_base)) = (page[1], &self.since_base) {
-                // The full backup cleared the differential map. Set the bits of the extents that changed after the full
-                // backup.
+                // The full backup has cleared the differential map. So only the bits of the extents that changed after
+                // the full backup are set.
                 let bits = since_base.iter().filter(|(of, _)| *of == file).map(|&(_, extent)| change_bit(extent));
                 self.edit(page, |page| {
                     page[MAP_BITS].fill(0);

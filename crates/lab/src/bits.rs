@@ -1,4 +1,4 @@
-//! A set of numbers that grows.
+//! A set of numbers, stored as bits. The storage grows with the highest number.
 
 /// One bit per number.
 #[derive(Clone, Default)]

@@ -83,7 +83,7 @@ impl Ids {
         self.next_object
     }
 
-    /// The sequence number that the next allocation unit will get.
+    /// The sequence number from which the ID of the next allocation unit is made.
     pub(crate) fn unit_sequence(&self) -> u64 {
         self.next_unit
     }
@@ -123,14 +123,14 @@ pub(crate) struct TableBuilder<'a> {
     pub object: i32,
     /// The rows of the table.
     pub rows: Rows<'a>,
-    /// The order of the rows.
+    /// The order in which the rows are stored.
     pub order: KeyOrder,
     /// The addresses of heap rows, by row number.
     addresses: Vec<RowId>,
 }
 
-/// The most rows of a heap with nonclustered indexes. There is a limit because each row needs eight bytes of memory for
-/// its address.
+/// The maximum number of rows in a heap that has nonclustered indexes. The limit exists because the address of each row
+/// takes up eight bytes of memory.
 const MOST_ADDRESSES: u64 = 20_000_000;
 
 impl<'a> TableBuilder<'a> {
@@ -173,7 +173,8 @@ impl<'a> TableBuilder<'a> {
         count * part / parts..count * (part + 1) / parts
     }
 
-    /// The filegroup of a partition. The partitions use the filegroups in turn, starting with the filegroup `first`.
+    /// Returns the index of a partition's filegroup. The partitions use the filegroups in turn: partition 0 uses the
+    /// filegroup `first`, the next partition the next filegroup.
     fn group(&self, first: usize, part: u32) -> usize {
         (first + part as usize) % self.description.filegroups.len()
     }
@@ -233,8 +234,8 @@ impl<'a> TableBuilder<'a> {
         })
     }
 
-    /// sysrowsets.status, with the values of user rowsets in real files. Only the meaning of the bit for unique indexes
-    /// is known.
+    /// Returns the value of sysrowsets.status, as seen in real files for the rowsets of user tables. Only the meaning
+    /// of the bit for unique indexes is known.
     fn status(&self, is_table: bool, is_unique: bool) -> i64 {
         let of_tables = if is_table && self.description.version > Version::V611 { 0x200 } else { 0 };
         let of_trees = if !is_table || self.table.clustered.is_some() { 0x40 } else { 0 };
@@ -305,8 +306,8 @@ impl<'a> TableBuilder<'a> {
         Ok((unit, live))
     }
 
-    /// Generates row `n` and stores its off-row values, including values that are moved off the row because the row is
-    /// too long.
+    /// Generates row `n` and stores its off-row values. These include values that must be moved off the row because the
+    /// row would be too long.
     fn prepare(
         &self,
         space: &mut Space,
@@ -322,7 +323,7 @@ impl<'a> TableBuilder<'a> {
         sparse_vector(self.table, row, &mut extra.sparse);
         (extra.versioned, extra.number) = (self.is_versioned(n), n);
         if kind == Kind::Ghost {
-            // SQL Server frees the off-row values of a row when the row becomes a ghost.
+            // When SQL Server turns a row into a ghost, it frees the off-row values of the row. So a ghost gets none.
             off_row.drop_values(self.table, layout, row);
             return Ok(());
         }

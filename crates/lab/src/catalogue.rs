@@ -1,5 +1,5 @@
-//! Writes the system catalog: the rows of the base tables that describe the base tables themselves and the tables that
-//! were built.
+//! Writes the system catalog: the rows of the base tables that describe the base tables themselves and the tables of
+//! the lab.
 
 mod objects;
 mod physical;
@@ -89,7 +89,8 @@ pub(crate) struct FileEntry {
 }
 
 impl<'a> Catalogue<'a> {
-    /// The catalog of a new database of this version, with the rows that every new database has.
+    /// Creates the catalog of a new database for the version in `description`, with the rows that every new database
+    /// has.
     pub(crate) fn new(description: &'a Description) -> Self {
         let objects = facts::objects(description.version);
         let tables = description.tables_by_name();
@@ -116,8 +117,8 @@ impl<'a> Catalogue<'a> {
         self.objects.get(self.objects.binary_search_by_key(&object, |fact| fact.id).ok()?)
     }
 
-    /// Adds a row to a base table if the base table exists in this version. Columns that `fields` does not name are
-    /// NULL or 0.
+    /// Adds a row to a base table. Does nothing if this version of SQL Server does not have the base table. Columns
+    /// that `fields` does not name are NULL, or 0 if they are NOT NULL.
     pub(crate) fn add(&mut self, table: i32, fields: &[(&str, Field)]) {
         let found = self.objects.binary_search_by_key(&table, |fact| fact.id);
         let Some(object) = found.ok().and_then(|at| self.objects.get(at)) else { return };
@@ -148,7 +149,8 @@ impl<'a> Catalogue<'a> {
                 ],
             );
             if number > 0 {
-                // SQL Server 2005 has only the first of these two classes, which is class 31.
+                // A filegroup has a row of class 31 and a row of class 5. SQL Server 2005 writes only the row of class
+                // 31.
                 let classes = [(31, "FG"), (5, "")];
                 for &(class, kind) in classes.iter().take(if self.description.version == Version::V611 { 1 } else { 2 })
                 {
@@ -177,7 +179,8 @@ impl<'a> Catalogue<'a> {
         let logs: Vec<FileEntry> = (0..log_files).map(log).collect();
         for file in files.iter().chain(&logs) {
             let is_log = file.group == 0;
-            // In SQL Server 2005, these columns are in sysdbfiles, which also has other columns.
+            // sysprufiles exists since SQL Server 2008. In SQL Server 2005, the same columns are in sysdbfiles, with
+            // other columns.
             for table in [base::SYSPRUFILES, base::SYSDBFILES_2005] {
                 self.add(
                     table,
@@ -222,8 +225,8 @@ impl<'a> Catalogue<'a> {
 
     /// Writes all base tables; returns the first page of sysallocunits.
     ///
-    /// The rows that describe the base tables themselves are known before the base tables are written, except for page
-    /// addresses. Only sysallocunits stores page addresses, in rows of fixed length. Therefore sysallocunits is written
+    /// Nearly all rows that describe the base tables are known before the base tables are written. Only page addresses
+    /// are unknown; they are stored in sysallocunits, in columns of fixed length. Therefore sysallocunits is written
     /// twice to the same pages: first to find out its own page addresses, then with these addresses.
     pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids) -> Result<PageId, LabError> {
         let mut system = self.plan_rowsets(ids);

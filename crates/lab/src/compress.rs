@@ -9,7 +9,8 @@ use crate::layout::{Layout, Leaf, Source};
 use crate::record::{Extra, Kind};
 use crate::row::{Cell, Row};
 
-/// The number of columns in a cluster, both in the short and in the long data region.
+/// The number of columns in a cluster. The columns of the short data region and of the long data region are grouped in
+/// clusters.
 const CLUSTER: usize = 30;
 /// Length in bytes of the longest value in the short data region.
 const SHORT: usize = 8;
@@ -54,8 +55,8 @@ pub(crate) fn stored_row(layout: &Layout, row: &Row, extra: &Extra) -> Vec<Store
     stored.collect()
 }
 
-/// The first byte of a CD record, without the bit for a long data region: bit 0 is set, and the record type starts at
-/// bit 2.
+/// Returns the first byte of a CD record: bit 0 is set, and the record type begins at bit 2. The bit for a long data
+/// region is not set yet.
 pub(crate) fn status(leaf: Leaf, kind: Kind) -> u8 {
     let record_type = match (leaf, kind) {
         (Leaf::Data, Kind::Ghost) => 3,

@@ -1,8 +1,8 @@
-//! Damages files on purpose in realistic ways. The seed determines the damage; the result describes the damage and
-//! lists the expected messages.
+//! Damages database files on purpose, in realistic ways. The seed determines the damage. The result describes the
+//! damage and lists the messages that a checker is expected to report.
 //!
-//! This code reads only page headers, so it can damage any database and not only databases of the lab. Use it only on
-//! copies.
+//! This code reads little more than page headers, so it can damage any database, not only databases of the lab. Use it
+//! only on copies.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -37,7 +37,7 @@ pub struct Damage {
     pub pages: Vec<PageId>,
     /// The damage as text.
     pub what: String,
-    /// Message numbers. A checker should report at least one of them.
+    /// The numbers of the expected messages. A checker should report at least one of these messages.
     pub messages: &'static [u16],
 }
 
@@ -270,8 +270,8 @@ impl Image {
         (97..=PAGE).contains(&usize::from(self.u16(30)))
     }
 
-    /// Whether the ID of the allocation unit has the form that SQL Server has used since 2005. The units of user tables
-    /// and of a few system tables have IDs of this form.
+    /// Whether the allocation unit of the page has an ID in the form that SQL Server has used for user tables since
+    /// 2005. A few system tables have allocation unit IDs of this form, too.
     fn is_user(&self) -> bool {
         self.u16(6) == 0x100
     }
@@ -351,8 +351,8 @@ impl Target {
         Ok(Image { id, bytes })
     }
 
-    /// Picks an allocated page that contains its own address and for which `wanted` is true. The page is picked at
-    /// random. If the random attempts fail, it is the first page that meets these conditions.
+    /// Picks an allocated page that contains its own address and for which `wanted` returns true. First tries random
+    /// pages; if none of them meets these conditions, picks the first page of the database that does.
     fn pick(&mut self, dice: &mut Random, wanted: impl Fn(&Image) -> bool) -> Result<Image, LabError> {
         let total: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         for number in (0..TRIES).map(|_| dice.below(total)).chain(0..total) {

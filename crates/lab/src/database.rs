@@ -27,8 +27,8 @@ pub fn write(description: &Description, folder: &Path) -> Result<Written, LabErr
     Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.0)
 }
 
-/// Like [`write`], but the catalog names `listed` as the folder of the files and describes `log_files` log files. Also
-/// returns the rowsets of each table, in the order of the tables.
+/// Like [`write`], but the catalog names the folder `listed` as the place of the files, and describes `log_files` log
+/// files. Also returns the rowsets of all tables, in the order of the tables.
 pub(crate) fn write_tables(
     description: &Description,
     folder: &Path,
@@ -81,8 +81,8 @@ pub(crate) fn write_tables(
             catalogue.describe_statistics(table, object);
         }
     }
-    // The system tables are written last. Their pages are at the start of file 1, where space is reserved for them, so
-    // the length of the files is already known here.
+    // The length of the files is already known here, although the system tables are written later: their pages are at
+    // the start of file 1, where extents are reserved for them.
     let pages = space.sizes(description.least_pages);
     let entries: Vec<FileEntry> = (0..groups.len())
         .map(|index| FileEntry {
@@ -121,9 +121,9 @@ fn logical_name(description: &Description, index: usize) -> String {
     if index == 0 { description.name.clone() } else { format!("{}_{}", description.name, index + 1) }
 }
 
-/// The number of extents to reserve for the base tables at the start of file 1: the extents of a new database, and one
-/// additional extent for every forty columns. A database with very many columns needs fewer extents per column, because
-/// its pages are mostly full.
+/// Returns the number of extents to reserve for the base tables at the start of file 1. This is the number for a new
+/// database, and one more extent for every forty columns of the tables. If there are very many columns, fewer extents
+/// per column are enough, because most pages are then full.
 fn reserved_extents(description: &Description) -> u32 {
     let columns: usize =
         description.tables.iter().map(|table| (table.columns.len() + 8) * (table.indexes.len() + 2)).sum();

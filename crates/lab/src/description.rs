@@ -1,4 +1,4 @@
-//! Describes a database. The files of the database are built from this description.
+//! The description from which the lab builds the files of a database.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub const DEFAULT_COLLATION: u32 = 0x3400_D008;
 pub struct Description {
     /// Name of the database, from which the file names are made.
     pub name: String,
-    /// The version of SQL Server that determines the format.
+    /// The version of SQL Server in whose format the files are written.
     pub version: Version,
     /// ID of the default collation.
     pub collation: u32,
@@ -32,7 +32,7 @@ pub struct Description {
     pub filegroups: Vec<Filegroup>,
     /// The tables.
     pub tables: Vec<Table>,
-    /// The smallest allowed length of each file, in pages.
+    /// The minimum length of each file, in pages.
     pub least_pages: u32,
 }
 
@@ -70,13 +70,13 @@ pub struct Table {
     pub indexes: Vec<Index>,
     /// Number of rows.
     pub rows: u64,
-    /// One row in this many rows is a ghost; 0 for no ghosts.
+    /// One in this many rows is a ghost; 0 if the table has no ghosts.
     pub ghost_every: u64,
-    /// One row in this many rows of a heap was forwarded to another page; 0 for none.
+    /// One in this many rows of a heap is a forwarded row; 0 if the heap has no forwarded rows.
     pub moved_every: u64,
     /// In a heap, an empty slot follows each run of this many rows; 0 for no empty slots.
     pub hole_every: u64,
-    /// One row in this many rows has a version tag; 0 for none.
+    /// One in this many rows has a version tag; 0 if no row has one.
     pub versioned_every: u64,
     /// Whether the order of the pages differs from the order of the rows.
     pub fragmented: bool,
@@ -92,8 +92,8 @@ pub struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     /// Columns that have automatically created statistics.
     pub statistics: Vec<usize>,
-    /// Whether the table was rebuilt after columns were added and dropped, so that the rows show no trace of these
-    /// changes.
+    /// Whether the table was rebuilt after columns were added and dropped. Then its rows have the same form as if the
+    /// columns had never changed.
     pub is_rebuilt: bool,
 }
 
@@ -131,29 +131,29 @@ pub struct Column {
     pub default: Option<i32>,
     /// Whether the column is an IDENTITY column. Its values must be serial.
     pub identity: bool,
-    /// When the column was added and dropped, in terms of row numbers.
+    /// When the column was added and dropped, relative to the rows.
     pub life: Life,
 }
 
-/// When ALTER TABLE added or dropped a column. The rows were written in the order of their numbers, and were not
-/// rewritten later unless `alters` is set.
+/// When ALTER TABLE added or dropped a column, given as row numbers. Rows are written in the order of their numbers. A
+/// row keeps the form in which it was written, except if `alters` is set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Life {
     /// The first row that was written with the column. In earlier rows the column is NULL or has its default.
     pub since: u64,
-    /// The first row that was written after the column was dropped; `None` if it was not dropped.
+    /// The first row that was written after the column was dropped; `None` if the column still exists.
     pub until: Option<u64>,
-    /// The dropped column whose bytes in the row this column uses. Both columns have the same length.
+    /// The dropped column whose bytes in the row this column uses. Both columns have the same length, except if
+    /// `alters` is set.
     pub in_place_of: Option<usize>,
-    /// Whether the column begins where the last existing fixed-length column ends. The new column then uses the bytes
-    /// of dropped columns after that place. It may end within the bytes of a dropped column or beyond the bytes of all
-    /// dropped columns.
+    /// Whether the column begins at the end of the last fixed-length column that was not dropped. The column then uses
+    /// the bytes of dropped columns that begin there. It may end within these bytes or beyond them.
     pub at_end: bool,
-    /// Whether ALTER COLUMN created this column from the column `in_place_of`, which is at least as long. SQL Server
-    /// then rewrites all rows, and the new column also uses the null bit of the old column.
+    /// Whether ALTER COLUMN made this column from the column `in_place_of`, which is at least as long. In this case,
+    /// SQL Server rewrites all rows, and the new column also uses the null bit of the old column.
     pub alters: bool,
-    /// Whether the metadata stores the default of the column for rows that lack the column. SQL Server does this if a
-    /// NOT NULL column is added with a default.
+    /// Whether the metadata stores the default of the column, which applies to rows that were written before the column
+    /// was added. SQL Server does this if a NOT NULL column with a default is added.
     pub keeps_default: bool,
 }
 
@@ -166,7 +166,7 @@ pub struct Computed {
     pub persisted: bool,
 }
 
-/// The expressions that the lab can write. All operands are int columns.
+/// The expressions of computed columns that the lab supports. All operands are int columns.
 #[derive(Clone, Debug)]
 pub enum Expression {
     /// `([a]*[b])`
@@ -194,7 +194,7 @@ pub enum Values {
         /// The number of rows in a group.
         per: u64,
     },
-    /// `start + row % per`: the position in a group.
+    /// `start + row % per`: the position of the row in a group of `per` rows.
     Within {
         /// The value in the first row of a group.
         start: i64,
@@ -227,7 +227,7 @@ pub enum Values {
         /// The longest length, in bytes.
         most: u32,
     },
-    /// The listed values in turn, starting again after the last one.
+    /// The listed values, one for each row; after the last value, the list starts again.
     Listed(Arc<[Sample]>),
 }
 
@@ -246,7 +246,7 @@ pub struct Index {
     pub primary_key: bool,
     /// The filter; `None` if the index is not filtered.
     pub filter: Option<Filter>,
-    /// Fill factor of the leaf pages in percent; 0 for full pages.
+    /// The fill factor of the leaf pages in percent; 0 if the pages are filled completely.
     pub fill_factor: u8,
     /// Compression of the index.
     pub compression: Compression,
@@ -261,8 +261,8 @@ pub enum Filter {
     IsNotNull(usize),
     /// `([column]>=(n))`
     AtLeast(usize, i32),
-    /// A condition with the given text, which refers to the column. The lab assumes that all rows satisfy the
-    /// condition.
+    /// A condition with the given text, which tests the given column. The lab assumes that the condition is true for
+    /// all rows.
     Written(usize, String),
 }
 
@@ -282,8 +282,8 @@ impl Description {
         Some((at, index))
     }
 
-    /// Rejects a description that the format or the chosen version does not allow, or for which the storage format is
-    /// undocumented.
+    /// Returns an error if the format or the chosen version does not allow the description, or if the storage format of
+    /// a requested feature is undocumented.
     pub(crate) fn check(&self) -> Result<(), String> {
         let since_2008 = self.version > Version::V611;
         let tables = self.tables_by_name();
@@ -388,26 +388,26 @@ impl Column {
         self
     }
 
-    /// Places the column on the bytes of a dropped column.
+    /// Places the column in the bytes of the dropped column with this position.
     pub fn in_place_of(mut self, column: usize) -> Self {
         self.life.in_place_of = Some(column);
         self
     }
 
-    /// Makes the column the result of an ALTER COLUMN of another column.
+    /// Makes the column the result of an ALTER COLUMN of the column with this position.
     pub fn made_of(mut self, column: usize) -> Self {
         self.life.alters = true;
         self.in_place_of(column)
     }
 
-    /// Places a fixed-length column after the last column that was not dropped.
+    /// Places a fixed-length column directly after the last column that was not dropped.
     pub fn at_end(mut self) -> Self {
         self.life.at_end = true;
         self
     }
 
-    /// Sets a DEFAULT constraint. Its value also applies to rows that were written before the column was added (SQL
-    /// Server 2012 and later).
+    /// Gives the column a DEFAULT constraint. The default is also the value of the column in rows that were written
+    /// before the column was added (SQL Server 2012 and later).
     pub fn default_of_older_rows(mut self, value: i32) -> Self {
         (self.default, self.life.keeps_default) = (Some(value), true);
         self

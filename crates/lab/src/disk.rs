@@ -24,7 +24,7 @@ pub enum LabError {
 }
 
 const BUFFER: usize = 1 << 20;
-/// The number of log records per block. It determines the LSNs that pages get.
+/// The number of log records per log block. The LSNs of the pages are computed from this number.
 const RECORDS_PER_BLOCK: u64 = 64;
 
 /// All files of the database being written.
@@ -70,7 +70,7 @@ impl Disk {
         Ok(Self { files, verify, writes: 0 })
     }
 
-    /// The LSN of the next change. It is greater than all LSNs before it.
+    /// Returns the LSN of the next change, which is greater than all LSNs returned before.
     pub(crate) fn next_lsn(&mut self) -> Lsn {
         self.writes += 1;
         let block = self.writes / RECORDS_PER_BLOCK;
@@ -81,12 +81,12 @@ impl Disk {
         )
     }
 
-    /// Completes a page and writes it with the page protection of the database.
+    /// Completes the header of a page and writes the page with the page protection of the database.
     pub(crate) fn write(&mut self, page: &mut Page, id: PageId, links: (PageId, PageId)) -> Result<(), LabError> {
         self.write_as(page, id, links, self.verify)
     }
 
-    /// Completes a page and writes it with the page protection `verify`.
+    /// Completes the header of a page and writes the page with the page protection `verify`.
     pub(crate) fn write_as(
         &mut self,
         page: &mut Page,

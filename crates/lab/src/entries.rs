@@ -1,14 +1,14 @@
-//! The `entries` schema: one table with the same columns and indexes that are used to measure checkers of other
-//! database systems. The number of rows that mdfsck checks per second can therefore be compared with the numbers of
-//! these checkers. The table has a 64-bit key, two int columns, a date column and a string column. It has an index on a
-//! scattered int column and an index on the string column.
+//! The `entries` schema: one table with the columns and indexes with which checkers of other database systems are
+//! measured. Therefore the number of rows per second that mdfsck checks can be compared with the numbers of these
+//! checkers. The table has a 64-bit key, two int columns, a date column and a string column. It has an index on an int
+//! column with scattered values and an index on the string column.
 
 use crate::description::{Column, DEFAULT_COLLATION, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// File space in bytes for each row, including its rows in the two indexes.
+/// The file space in bytes that each table row needs, including its rows in the two nonclustered indexes.
 const BYTES_PER_ROW: u64 = 124;
 /// Size in bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;

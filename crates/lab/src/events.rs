@@ -1,5 +1,6 @@
-//! Generates random histories of checkpoints, and writes them as event files, as XML in several forms, and as error
-//! logs. The checkpoints in these files are known, so the result of a reader can be compared with them.
+//! Generates random histories ("stories") of checkpoints, and writes them as event files, as XML in several forms, and
+//! as error logs. The checkpoints of a story are known, so the result of a program that reads these files can be
+//! verified.
 
 use std::fmt::Write;
 
@@ -23,7 +24,7 @@ pub struct Truth {
     pub ended_ms: i64,
 }
 
-/// The begin or the end of a checkpoint.
+/// The recorded begin or end of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at_ms: i64,
@@ -32,7 +33,7 @@ struct Mark {
     activity: u64,
 }
 
-/// Checkpoints of several databases, which may overlap in time.
+/// A story: checkpoints of several databases, which may overlap in time.
 #[derive(Clone, Debug)]
 pub struct Story {
     /// The complete checkpoints, ordered by database and then by time.
@@ -51,8 +52,8 @@ pub struct Story {
 pub enum XmlForm {
     /// One event per line, like the column event_data of sys.fn_xe_file_target_read_file.
     Rows,
-    /// One event per line, as query tools print a result. The first line is the column name, and the last line is the
-    /// row count.
+    /// One event per line, as query tools print the result of a query. The column name is on the first line, and the
+    /// row count is on the last line.
     Column,
     /// Like `Column`, but as CSV: each event is in quotes, and inner quotes are doubled.
     Csv,
@@ -98,9 +99,9 @@ impl TextEncoding {
 }
 
 impl Story {
-    /// Creates a story of `databases` databases with `each` checkpoints per database. Databases with an even ID have an
-    /// additional checkpoint at the end, of which only the begin is recorded. Databases with an ID divisible by three
-    /// have an additional checkpoint at the start, of which only the end is recorded.
+    /// Creates a story of `databases` databases with `each` complete checkpoints per database. A database with an even
+    /// ID also has a checkpoint at the end of which only the begin is recorded. A database with an ID divisible by
+    /// three also has a checkpoint at the start of which only the end is recorded.
     pub fn new(seed: u64, databases: u32, each: u32, tracks_causality: bool) -> Self {
         let mut random = Random::new(seed);
         let (mut checkpoints, mut marks) = (Vec::new(), Vec::new());
@@ -126,7 +127,7 @@ impl Story {
                 unpaired_begins += 1;
             }
         }
-        // If times are equal, the begin comes before the end.
+        // If the begin and the end of a checkpoint have the same time, the begin comes first.
         marks.sort_by_key(|mark| (mark.at_ms, mark.database_id, mark.is_end));
         Self { checkpoints, unpaired_begins, unpaired_ends, tracks_causality, marks }
     }
@@ -228,8 +229,8 @@ impl Story {
         text + "</event>"
     }
 
-    /// Writes the checkpoints that took longer than `slower_than_ms` as an error log of SQL Server 2016. Times are in
-    /// the local time of a server `offset_minutes` minutes east of UTC.
+    /// Writes an error log of SQL Server 2016, with the checkpoints that took longer than `slower_than_ms`. The times
+    /// in the log are local times of a server that is `offset_minutes` minutes east of UTC.
     pub fn error_log(&self, slower_than_ms: i64, offset_minutes: i64) -> String {
         let sign = if offset_minutes < 0 { "-" } else { "" };
         let local = |ms: i64| time(ms + offset_minutes * 60_000, ' ', 2);
@@ -304,8 +305,8 @@ fn guid_text(bytes: [u8; 16]) -> String {
     text
 }
 
-/// The date and time of a point in the story. The result is valid only until the end of July 2016, which is about three
-/// weeks after the start of the story.
+/// Formats a point in time, given in milliseconds since the start of the story. The result is valid only until the end
+/// of July 2016, about three weeks after the start.
 fn time(ms: i64, between: char, digits: usize) -> String {
     let ms = ms + 3 * 3_600_000;
     let (day, ms) = (9 + ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
@@ -328,7 +329,7 @@ fn buffer(file: &mut Vec<u8>, kind: u16, align: usize, data: &[u8]) {
     header.u16(0);
     header.u16(DATA_AT as u16);
     header.u32(data.len() as u32);
-    // A checksum. Its algorithm is unknown, so an arbitrary number is written.
+    // The field contains a checksum. Its algorithm is unknown, so an arbitrary number is written.
     header.u32(mix(start as u64) as u32);
     file.extend(header.0);
     file.resize(start + DATA_AT, 0);
@@ -358,7 +359,7 @@ fn metadata() -> Vec<u8> {
         for count in [1, 0, 1, 1] {
             events.u16(count);
         }
-        // The type of the next field, which is the GUID of the event.
+        // The type of the field that follows, which contains the GUID of the event.
         events.u32(id(kind::TYPE, 16, 0));
         events.text("UUID");
         events.0.extend([number as u8; 16]);

@@ -12,8 +12,8 @@ use crate::version::Version;
 
 /// The number of rows in tables that may have several pages.
 const ROWS: u64 = 120;
-/// The number of rows in compressed tables with a clustered index. All rows must fit on one page, because the format of
-/// compressed non-leaf rows is undocumented.
+/// The number of rows in compressed tables with a clustered index. All these rows must fit on one page, because an
+/// index with more pages has non-leaf rows, and the format of compressed non-leaf rows is undocumented.
 const ROWS_OF_A_PAGE: u64 = 8;
 
 /// The schema with all types that exist in the version.
@@ -53,8 +53,8 @@ pub fn types(version: Version, seed: u64) -> Description {
     }
 }
 
-/// A table with the column `id`, which has serial values, and with the given columns. `subject` names the group of
-/// types in the columns.
+/// Describes a table with a serial column `id` and the given columns. `subject` names the group of types to which the
+/// columns belong.
 fn table(subject: &str, columns: &[Column], compression: Compression, is_clustered: bool) -> Table {
     let form = match compression {
         Compression::None => "",
@@ -77,7 +77,7 @@ fn table(subject: &str, columns: &[Column], compression: Compression, is_cluster
     }
 }
 
-/// A nullable column with the listed values and NULL.
+/// Describes a nullable column that contains the listed values and NULL in turn.
 fn listed(name: &str, ty: SqlType, samples: impl IntoIterator<Item = Sample>) -> Column {
     let samples: Arc<[Sample]> = samples.into_iter().chain([Sample::null()]).collect();
     Column::new(name, ty, Values::Listed(samples)).nullable(0)
@@ -209,8 +209,8 @@ fn moments(version: Version) -> Vec<Column> {
 const NARROW: &str = "na\u{EF}ve \u{20AC}5 \u{2122} \u{2013} \u{160}\u{178}";
 /// A text with characters that no single code page contains, and with a character that needs two UTF-16 units.
 const WIDE: &str = "\u{418}\u{432}\u{430}\u{43D} \u{5317}\u{4EAC} \u{1F600}";
-/// A text that script tools would interpret as commands and variables. A backslash in the text would join two lines of
-/// a string constant.
+/// A text that script tools would interpret as commands and variables. The backslash at the end of a line would join
+/// two lines of a string constant.
 const COMMANDS: &str = " leading\nGO\n:r y\\\r\n$(z)";
 const QUOTES: &str = "O'Brien, \"x\"\r\nline\ttab;";
 
@@ -234,8 +234,8 @@ fn strings() -> Vec<Column> {
     ]
 }
 
-/// Lengths in characters: an empty text, a short text, and texts that need one page, several pages, and a tree of
-/// pages.
+/// Lengths of texts, in characters: an empty text, a short text, and texts that need one page, several pages, and a
+/// tree of pages.
 const LENGTHS: [usize; 5] = [0, 50, 3_000, 20_000, 60_000];
 
 fn long_values() -> Vec<Column> {

@@ -14,10 +14,12 @@ const TORN: u32 = 0x10;
 const CHECKSUM: u32 = 0x1_0000;
 pub(crate) const CLEAN: u32 = 0x4000_0000;
 
-/// Offset of dbi_status in the boot page's record. `CHECKPOINT_LSN` is another offset in this record.
+/// The offset of dbi_status in the record on the boot page. `CHECKPOINT_LSN` is the offset of another field in this
+/// record.
 pub(crate) const STATUS: usize = 0x24;
 pub(crate) const CHECKPOINT_LSN: usize = 0x15C;
-/// Offset of the LSN at which redo starts. The field exists since version [`FIRST_WITH_REDO_LSN`].
+/// The offset of the LSN at which redo starts, in the record on the boot page. The field exists since version
+/// [`FIRST_WITH_REDO_LSN`].
 pub(crate) const REDO_LSN: usize = 0x174;
 /// The internal version of SQL Server 2012.
 pub(crate) const FIRST_WITH_REDO_LSN: u16 = 706;
@@ -94,7 +96,7 @@ pub(crate) fn write_boot(disk: &mut Disk, description: &Description, boot: &Boot
     put(0x188, &description.collation.to_le_bytes());
     put(0x190, &0x6100_0000u32.to_le_bytes());
     put(0x198, &guid(description.seed, 1));
-    // If a database was never restored, its recovery fork GUID equals its family GUID.
+    // In a database that was never restored, the recovery fork GUID is the same as the family GUID.
     put(0x1C8, &guid(description.seed, 1));
     put(0x204, &boot.first_units.bytes());
     put(0x20A, &facts.model_version.to_le_bytes());
@@ -122,12 +124,13 @@ pub(crate) fn write_header(
     disk.write(&mut page, PageId::new(file_id(index), 0), Default::default())
 }
 
-/// The part of a log file's name that follows the database name. The first log file has number 0.
+/// Returns the part of a log file's name that follows the database name. `number` is 0 for the first log file.
 pub(crate) fn log_suffix(number: u16) -> String {
     if number == 0 { "_log".to_owned() } else { format!("_log{}", number + 1) }
 }
 
-/// The file ID of a log file. Log files after the first one have IDs after those of the data files.
+/// Returns the file ID of a log file. The first log file has ID 2; the IDs of further log files follow those of the
+/// data files.
 pub(crate) fn log_file_id(number: u16, data_files: usize) -> u16 {
     if number == 0 { LOG_FILE } else { file_id(data_files + usize::from(number) - 1) }
 }

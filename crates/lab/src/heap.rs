@@ -14,10 +14,11 @@ pub(crate) struct Heap<'a> {
     layout: &'a Layout,
     unit: Unit,
     page: Option<(Page, PageId)>,
-    /// The forwarded rows of which only the forwarding stub was written so far, each with the address of the stub.
+    /// The forwarded rows that are not written yet, each with the address of its forwarding stub, which is already
+    /// written.
     moved: Vec<(RowId, Row, Extra)>,
-    /// `pending` has the rows for the next page with PAGE compression. `pending_bytes` is their length in bytes before
-    /// PAGE compression.
+    /// The rows that are waiting to be written on pages with PAGE compression. `pending_bytes` is the number of bytes
+    /// that they need with ROW compression only.
     pending: Vec<(u8, Vec<Stored>)>,
     pending_bytes: usize,
     page_compression: bool,
@@ -26,8 +27,8 @@ pub(crate) struct Heap<'a> {
     record: Vec<u8>,
 }
 
-/// The number of bytes of rows that are collected for PAGE compression. It exceeds the number of bytes that fit on one
-/// page.
+/// The number of bytes of rows that are collected before a page is compressed. It exceeds the page size, because
+/// compressed rows need less space.
 const BATCH: usize = 3 * PAGE;
 /// The most forwarded rows that are kept in memory before they are written.
 const MOST_MOVED: usize = 1000;
@@ -68,7 +69,7 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Compresses the first pending rows into one page, until the page is full.
+    /// Compresses pending rows into one page, from the first row on, until the page is full.
     fn compress(&mut self, space: &mut Space) -> Result<(), LabError> {
         self.write(space)?;
         let compressed = CompressedPage::of(&self.pending);
@@ -93,7 +94,7 @@ impl<'a> Heap<'a> {
         self.write(space)
     }
 
-    /// Writes the pending rows with ROW compression only, because they do not fill a page.
+    /// Writes the pending rows with ROW compression only. This is done if they do not fill a page.
     fn put_pending(&mut self, space: &mut Space) -> Result<(), LabError> {
         for (status, values) in std::mem::take(&mut self.pending) {
             let mut record = Vec::new();
@@ -104,8 +105,8 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Adds a row that was forwarded. Its stub is written now, and the address of the stub is the address of the row.
-    /// The forwarded record is written later on another page.
+    /// Adds a forwarded row. Writes its forwarding stub now; the address of the stub is also the address of the row.
+    /// The row itself is written later, on another page.
     pub(crate) fn push_moved(&mut self, space: &mut Space, row: &Row, extra: &Extra) -> Result<(), LabError> {
         let stub = self.put(space, &[4, 0, 0, 0, 0, 0, 0, 0, 0], false)?;
         self.moved.push((stub, row.clone(), extra.clone()));
@@ -129,7 +130,7 @@ impl<'a> Heap<'a> {
         if self.moved.is_empty() {
             return Ok(());
         }
-        // A forwarded record must not be on the page of its stub, so a new page is started.
+        // Forwarded rows must not be on the page of their stubs, so they start a new page.
         self.write(space)?;
         let moved = std::mem::take(&mut self.moved);
         let mut stubs: Vec<(RowId, RowId)> = Vec::new();

@@ -1,10 +1,10 @@
-//! Tables with columns that were added and dropped. ALTER TABLE does not rewrite the existing rows, so these rows have
-//! traces of the changes.
+//! Tables with columns that were added and dropped. ALTER TABLE does not rewrite existing rows, so the rows show which
+//! columns existed when they were written.
 //!
-//! One third of the rows was written before columns were dropped. Another third was written after that, but before
-//! other columns were added. The last third was written after those other columns were added. Most added columns use
-//! the bytes of a dropped column. Only dropped columns have negative values. If a reader confuses a dropped column with
-//! an added column, it finds violated CHECK constraints.
+//! The first third of the rows was written before columns were dropped. The second third was written between the
+//! dropping of these columns and the adding of other columns. The last third was written after the other columns were
+//! added. Most added columns use the bytes of a dropped column. Only dropped columns have negative values. So if a
+//! reader confuses a dropped column with an added column, it finds violated CHECK constraints.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -13,7 +13,8 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// The number of rows. All rows must fit on one page, because the format of compressed non-leaf rows is unknown.
+/// The number of rows. All rows must fit on one page, because an index with more pages has non-leaf rows, and the
+/// format of compressed non-leaf rows is unknown.
 const ROWS: u64 = 48;
 /// `DROPPED` is the first row that was written after columns were dropped. `ADDED` is the first row that was written
 /// after other columns were added.
@@ -31,17 +32,18 @@ enum Then {
     Rebuilt,
 }
 
-/// The placement of added columns that begin after the last column that was not dropped.
+/// How added columns use the bytes of dropped columns, if they begin after the last column that was not dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// One added column uses the bytes of two dropped columns.
     Wide,
-    /// Two added columns use the bytes of one dropped column: the first ends within these bytes, the second beyond
-    /// them.
+    /// Two added columns use the bytes of one dropped column: the first column ends within these bytes, and the second
+    /// column ends beyond them.
     Narrow,
 }
 
-/// The schema: heaps and clustered indexes with each history, uncompressed, compressed and partitioned.
+/// Describes the schema: heaps and clustered indexes with each kind of history, uncompressed, compressed and
+/// partitioned.
 pub fn histories(version: Version, seed: u64) -> Description {
     let compressions: &[Compression] = match version {
         Version::V611 => &[Compression::None],
@@ -103,8 +105,8 @@ fn in_partitions(table: Table) -> Table {
     Table { name, clustered, checks, partitions: 3, ..table }
 }
 
-/// A table in which the last fixed-length columns were dropped. A bit column was also dropped, and its bit in the
-/// shared byte is unused. Two other columns were changed to another type.
+/// Describes a table whose last fixed-length columns were dropped. A bit column was dropped, too; its bit in the byte
+/// that bit columns share is unused. Two other columns were changed to another type.
 fn at_end(place: Place, then: Then, is_heap: bool) -> Table {
     let number = || Values::Uniform { low: 0, high: 500 };
     let words = || Values::Text { least: 1, most: 8 };

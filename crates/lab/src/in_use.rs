@@ -14,10 +14,10 @@ use crate::log::{Change, HEADER_PAGE, Log, LogForm, part_header};
 use crate::page::{self, Lsn, PageVerify};
 use crate::staged::Staged;
 
-/// The number of pages that are read together. One transaction changes all of them.
+/// The number of pages that are read at a time. One transaction changes the chosen pages among them.
 const PAGES_AT_ONCE: usize = 128;
-/// The most bytes of a row's fixed-length part that one record changes. With this number, log records have a typical
-/// length.
+/// The maximum number of bytes in a row's fixed-length part that one log record changes. With this maximum, the log
+/// records have a typical length.
 const CHANGED_BYTES: usize = 40;
 /// Size of each virtual log file in bytes.
 const VLF_BYTES: u64 = 64 << 20;
@@ -38,10 +38,10 @@ pub struct InUse {
     pub records: u64,
 }
 
-/// Changes the files of a written database as if the database had crashed. One in `one_in` table pages was
-/// changed since the last checkpoint: one row on the page was changed and changed back `times` times. All changes are
-/// committed, and no change is in the data files. The final rows equal the initial rows, so the database is sound with
-/// and without its log.
+/// Writes a log and changes the boot page of a written database, as if the database had crashed. According to the log,
+/// one in `one_in` pages of user tables was changed since the last checkpoint: one row on the page was changed and
+/// changed back `times` times. All changes are committed, and none of them is in the data files. Because each row was
+/// changed back, the database is sound both with and without its log.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
 /// 2020-01-01 12:00 as a datetime.
 const TIME: [u8; 8] = ((43_829u64 << 32) | (12 * 3600 * 300)).to_le_bytes();
 
-/// Changes the boot page to that of a running database, and sets the LSN of the last checkpoint.
+/// Changes the boot page so that the database was not shut down, and sets the LSN of its last checkpoint.
 fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabError> {
     let failed = |source| LabError::Io { path: primary.to_owned(), source };
     let mut file = File::options().read(true).write(true).open(primary).map_err(failed)?;
@@ -121,7 +121,7 @@ impl LogFile {
     fn create(path: PathBuf, description: &Description, form: LogForm) -> Result<Self, LabError> {
         let staged = Staged::create(&path).map_err(|source| LabError::Io { path, source })?;
         let mut this = Self { staged, form, vlfs: 0 };
-        // The header page states a size of 0 here, because the size of the file is not known yet.
+        // The header page is written again when the size of the file is known. Until then, it contains the size 0.
         this.write(&log_header(description, (0, 1), 0))?;
         Ok(this)
     }

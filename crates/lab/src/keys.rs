@@ -1,8 +1,9 @@
-//! Finds the order of rows in an index without sorting more rows than fit in memory.
+//! Finds the order of the rows in an index without sorting more rows than fit in memory.
 //!
-//! Up to a million rows are sorted. If there are more rows, the values of the leading key column must determine the
-//! order: serial or grouped values rise with the row number, and the shuffle of scattered values can be inverted. Rows
-//! with the same leading value are sorted in memory, one group at a time.
+//! An index of up to a million rows is simply sorted. In a larger index, the values of the leading key column must
+//! determine the order of the groups of rows with the same value. This is so for serial and grouped values, which rise
+//! with the row number, and for scattered values, whose shuffle can be inverted. The rows of each group are sorted in
+//! memory.
 
 use crate::description::{Index, Table, Values};
 use crate::disk::LabError;
@@ -13,9 +14,9 @@ use crate::row::Row;
 use crate::types::SqlType;
 use crate::values::Rows;
 
-/// The most rows that are sorted in memory together.
+/// The maximum number of rows in an index that is sorted in memory as a whole.
 const MOST_SORTED: u64 = 1 << 20;
-/// The most rows in a group with one leading value. The rows of a group are sorted in memory together.
+/// The maximum number of rows with the same leading value. These rows are sorted in memory together.
 const LARGEST_GROUP: u64 = 1 << 16;
 
 /// The order of the rows in a table, and the uniquifiers of rows with the same key.
@@ -95,7 +96,7 @@ impl KeyOrder {
     }
 }
 
-/// The uniquifiers if the key order is the order of the row numbers, otherwise `None`.
+/// Returns the uniquifiers of the rows if the key order is the order of the row numbers; otherwise `None`.
 fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     let values = |at: usize| {
         let &(column, descending) = index.keys.get(at)?;
@@ -113,12 +114,14 @@ fn natural_order(table: &Table, index: &Index) -> Option<Uniquifiers> {
     }
 }
 
-/// The number of digits that is enough for any row number. `ENOUGH_DIGITS` counts decimal digits, and
-/// `ENOUGH_CHARACTERS` counts digits in base 36.
+/// The minimum precision of a decimal type whose values can hold any row number without wrapping around.
+/// `ENOUGH_CHARACTERS` is the minimum length of a string type for this purpose, because string values are numbers in
+/// base 36.
 const ENOUGH_DIGITS: u8 = 10;
 const ENOUGH_CHARACTERS: u16 = 7;
 
-/// Whether greater numbers always give greater values of this type. The values of short types wrap around.
+/// Whether a greater number always gives a greater value of this type. In a type with too few bytes or digits, the
+/// values wrap around.
 fn wide(ty: SqlType) -> bool {
     match ty.xtype {
         56 | 127 | 60 | 42 | 61 | 189 => true,
@@ -139,11 +142,11 @@ pub(crate) struct IndexOrder<'a> {
     /// The columns of the key and of the row locator.
     key_columns: Vec<usize>,
     groups: Groups,
-    /// The number of groups that were already delivered. If the leading key column is descending, the groups are
-    /// delivered from the last to the first.
+    /// The number of groups that the iterator has started. If the leading key column is descending, the iterator takes
+    /// the groups from the last to the first.
     next: u64,
     count: u64,
-    /// The remaining rows of the current group, in reverse order.
+    /// The rows of the current group that the iterator has not returned yet, in reverse order.
     ready: Vec<u64>,
 }
 
@@ -154,7 +157,8 @@ enum Groups {
     One,
     /// Groups of consecutive row numbers. Each group has this many rows.
     Runs(u64),
-    /// Groups of rows that the shuffle of a column scatters. The fields are the rows per group and the column.
+    /// Groups of rows whose leading column has scattered values. The fields are the number of rows in a group, and the
+    /// position of this column.
     Scattered(u64, usize),
 }
 
@@ -182,7 +186,7 @@ impl<'a> IndexOrder<'a> {
         Ok(Self { index, layout, rows, order, addresses, key_columns, groups, next: 0, count, ready: Vec::new() })
     }
 
-    /// The row of a group, if all groups have a single row.
+    /// Returns the only row of a group; `None` if groups may have several rows.
     fn only_member(&self, group: u64) -> Option<u64> {
         match self.groups {
             Groups::Runs(1) => Some(group),
@@ -191,7 +195,7 @@ impl<'a> IndexOrder<'a> {
         }
     }
 
-    /// The rows of a group, in reverse key order.
+    /// Returns the rows of a group that satisfy the filter of the index, in reverse key order.
     fn sorted_group(&self, group: u64) -> Vec<u64> {
         let count = self.rows.count();
         let span = |per: u64| group * per..((group + 1) * per).min(count);
@@ -221,7 +225,7 @@ impl<'a> IndexOrder<'a> {
         self.index.filter.as_ref().is_none_or(|filter| self.rows.passes(filter, n))
     }
 
-    /// Appends key and locator as bytes that compare in key order.
+    /// Appends the key and the row locator of a row, as bytes whose order is the key order.
     fn push_key(&self, n: u64, row: &Row, key: &mut Vec<u8>) {
         for column in &self.layout.columns {
             match column.source {
@@ -289,7 +293,8 @@ impl Keys {
     }
 }
 
-/// The cheapest way to find the order of an index; `None` if the index is too large to sort.
+/// Returns the groups by which the order of an index is found: the groups of the leading column if they are known,
+/// otherwise a single group. `None` if the index is too large to be sorted as a single group.
 fn groups(table: &Table, index: &Index, rows: u64) -> Option<Groups> {
     let all = (rows <= MOST_SORTED).then_some(Groups::One);
     leading_groups(table, index).or(all)

@@ -1,4 +1,5 @@
-//! Assigns places in the records of a rowset to its columns, and describes them like sysrscols.
+//! The layout of the records of a rowset: assigns a place in the records to each column, and describes the columns as
+//! sysrscols does.
 
 use crate::types::{SqlType, Storage};
 
@@ -11,8 +12,8 @@ pub(crate) enum Source {
     Uniquifier,
     /// The address of a heap row.
     RowId,
-    /// The sparse vector with all sparse values of the row. It is the last variable-length column and is not in the
-    /// catalog.
+    /// The sparse vector, which contains all sparse values of the row. It is stored as the last variable-length column,
+    /// and the catalog does not list it.
     SparseVector,
 }
 
@@ -51,13 +52,13 @@ pub(crate) struct PhysicalColumn {
     pub sparse: bool,
     /// Whether the column was dropped.
     pub dropped: bool,
-    /// The default that the metadata stores for older rows, which lack the column.
+    /// The default of the column in the metadata, which applies to rows that were written before the column was added.
     pub default: Option<i32>,
-    /// The dropped column whose bytes this column uses, as a position among the columns of the rowset.
+    /// The dropped column whose bytes this column uses, given as its position among the columns of the rowset.
     pub in_place_of: Option<usize>,
     /// Whether the column begins where the last column that was not dropped ends.
     pub at_end: bool,
-    /// Whether the column also uses the null bit of the dropped column whose bytes it uses.
+    /// Whether the column uses not only the bytes of the dropped column but also its null bit.
     pub alters: bool,
     /// sysrscols.maxinrowlen.
     pub max_in_row: u16,
@@ -116,10 +117,11 @@ pub(crate) struct Layout {
     pub leaf_nulls: bool,
     /// Whether non-leaf records have a null bitmap.
     pub inner_nulls: bool,
-    /// Whether the records are CD records. In a CD record, the offset of a column is the number of the column.
+    /// Whether the records are CD records. In this case, all columns have negative offsets, like variable-length
+    /// columns: the number of the column, counted from -1.
     pub compressed: bool,
-    /// Layouts of rows that were written before columns were added. Each has the number of the first row with a later
-    /// layout.
+    /// The layouts of rows that were written before columns were added. The number with a layout is that of the first
+    /// row that was written with a later layout.
     pub earlier: Vec<(u64, Layout)>,
 }
 
@@ -134,13 +136,13 @@ impl Layout {
                 false => columns[at].in_place_of.map(|dropped| columns[dropped].leaf),
             };
             let column = &mut columns[at];
-            // A uniquifier is a variable-length column, because the first row with a key does not store it.
+            // A uniquifier is stored like a variable-length column, because the first row with a key has no uniquifier.
             column.leaf = match (column.source, taken) {
                 _ if column.sparse => continue,
                 (Source::Uniquifier, _) => places.variable(),
                 (Source::SparseVector, _) => places.variable_without_null_bit(),
-                // An altered column keeps the null bit of the dropped column. `again` is not called here, because it
-                // would assign a new null bit.
+                // An altered column keeps the place of the dropped column, including its null bit. `again` would assign
+                // a new null bit.
                 (_, Some(place)) if column.alters => place,
                 (_, Some(place)) => places.again(column.ty, place),
                 (_, None) => places.next(column.ty),
@@ -207,7 +209,7 @@ impl Layout {
         longest(inner.into_iter(), u32::from(self.inner_fixed), self.inner_nulls)
     }
 
-    /// Whether a row can be longer than a page allows, so that the rowset needs a row-overflow unit.
+    /// Whether a row of the rowset can be longer than the format allows. Then the rowset needs a row-overflow unit.
     pub(crate) fn can_overflow(&self) -> bool {
         self.longest_leaf() > 8060
     }
@@ -262,7 +264,7 @@ impl Places {
         Place { offset: self.variables, ..Place::default() }
     }
 
-    /// Assigns the bytes of an earlier column again, but with a new null bit.
+    /// Assigns the bytes at `place`, which a dropped column used before, to a new column, with a new null bit.
     fn again(&mut self, ty: SqlType, place: Place) -> Place {
         if place.offset > 0 {
             self.offset = self.offset.max(place.offset + ty.fixed_bytes());

@@ -9,11 +9,12 @@ use crate::space::{Space, Unit, fullness};
 const MET_ON_TEXT_PAGES: u16 = 0x8000;
 /// The most data bytes in a fragment.
 pub(crate) const FRAGMENT: usize = 8040;
-/// The most links in a root. A root is in the row or is a separate record.
+/// The maximum number of links in a root. The root of a value is in its row or in a record of its own.
 pub(crate) const ROOT_LINKS: usize = 5;
 /// The most links in a tree node.
 pub(crate) const NODE_LINKS: usize = 501;
-/// Length in bytes of the longest value that the lab writes. This value has one tree node below the root.
+/// The length in bytes of the longest value that the lab writes: as many full fragments as one tree node below the root
+/// can link.
 pub(crate) const LONGEST: usize = FRAGMENT * NODE_LINKS;
 /// A text, ntext or image value of up to this many bytes is stored inside its root record.
 const SMALL: usize = 64;
@@ -25,8 +26,8 @@ pub(crate) const NODE: u16 = 2;
 pub(crate) const DATA: u16 = 3;
 const LARGE_ROOT: u16 = 5;
 
-/// The first byte of a pointer in the row. `OVERFLOW_POINTER` is its value for row overflow, and `ROOT_POINTER` is its
-/// value for a LOB root.
+/// The first byte of a pointer in the row. `OVERFLOW_POINTER` marks a pointer to a row-overflow value, `ROOT_POINTER`
+/// marks the root of a LOB value.
 const OVERFLOW_POINTER: u8 = 2;
 pub(crate) const ROOT_POINTER: u8 = 4;
 
@@ -109,7 +110,8 @@ impl LobStore {
         Ok(pointer(OVERFLOW_POINTER, 0, blob, &[(value.len() as u64, at)]))
     }
 
-    /// Stores the fragments of a value and the tree above them; returns the level and the links of the root.
+    /// Stores the fragments of a value and, if necessary, the tree nodes above them. Returns the level and the links
+    /// for the root of the value.
     fn store_tree(&mut self, space: &mut Space, blob: u64, value: &[u8]) -> Result<(u16, Vec<(u64, RowId)>), LabError> {
         if value.len() > LONGEST {
             return Err(LabError::Description(format!("a value of {} bytes is longer than {LONGEST}", value.len())));
@@ -181,8 +183,8 @@ pub(crate) fn header(blob: u64, kind: u16) -> Vec<u8> {
     record
 }
 
-/// A pointer in the row: the kind, a zero byte, the level, update sequence 1, the blob ID, and the links. The format of
-/// a root above a tree node is published only for level 1.
+/// Returns a pointer for the row: the kind, a zero byte, the level, the update sequence 1, the blob ID, and the links.
+/// If the links point to tree nodes, the level is 1; the format for higher levels is not published.
 pub(crate) fn pointer(kind: u8, level: u8, blob: u64, links: &[(u64, RowId)]) -> Vec<u8> {
     let mut bytes = vec![kind, 0, level, 0, 1, 0];
     bytes.extend(&blob.to_le_bytes()[..6]);

@@ -17,7 +17,7 @@ pub(crate) const HEADER_PAGE: u64 = 0x2000;
 const PART_BYTES: u64 = 0x1F_0000;
 const PARTS: u64 = 4;
 
-/// A VLF of a log file, and the range of its bytes that the backup contains.
+/// A VLF of a log file, and the range of its bytes that a backup contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     /// File ID of the log file; 0 means the first log file.
@@ -94,8 +94,8 @@ impl LogForm {
     }
 }
 
-/// Context of a row change in a clustered index. `INDEX_LEAF` is the context of a row change on a leaf page of a
-/// nonclustered index.
+/// The context of log records that change a row in a clustered index. `INDEX_LEAF` is the context of changes on a leaf
+/// page of a nonclustered index.
 const CLUSTERED: u8 = 2;
 const INDEX_LEAF: u8 = 3;
 
@@ -112,7 +112,8 @@ pub(crate) struct Change {
     pub(crate) old: Vec<u8>,
     /// The context of the log record, which names the kind of page.
     pub(crate) context: u8,
-    /// Whether a second log record changes the row back, so that the row still agrees with rows on other pages.
+    /// Whether a second log record reverts the change. This is necessary if the row must still agree with rows on other
+    /// pages.
     pub(crate) is_changed_back: bool,
 }
 
@@ -122,8 +123,8 @@ impl Change {
         self.old.iter().map(|byte| !byte).collect()
     }
 
-    /// Creates a change of up to `most` bytes in the fixed-length part of the first row on a leaf page of a user table;
-    /// `None` for other pages.
+    /// Creates a change of up to `most` bytes in the fixed-length part of the first row on the page. `None` if the page
+    /// is not a leaf page of a user table, or its first row cannot be changed.
     pub(crate) fn of_first_row(id: PageId, bytes: &[u8], most: usize) -> Option<Self> {
         let mut page = *bytes.first_chunk::<PAGE>()?;
         page::unprotect(&mut page);
@@ -136,7 +137,7 @@ impl Change {
         };
         let is_user_leaf = page[3] == 0 && word(6) == 0x100 && page[32..38] == id.bytes() && word(22) > 0;
         let row = usize::from(word(PAGE - 2));
-        // In a compressed row, changing a byte would affect the rest of the row.
+        // Compressed rows are not changed, because changing one byte could change the meaning of the bytes after it.
         let is_compressed = page[2] & 0x80 != 0 || page.get(row).is_some_and(|status| status & 1 != 0);
         let fixed_end = if page[1] == page_type::DATA { word(row.min(PAGE - 4) + 2) } else { word(14) };
         let length = usize::from(fixed_end).saturating_sub(4).clamp(1, most);
@@ -153,7 +154,8 @@ pub(crate) struct Log {
     /// The LSN at which the current VLF starts.
     first: Lsn,
     blocks: Vec<u8>,
-    /// The bytes of a VLF that are available for blocks. All VLFs before the current one are filled to the last byte.
+    /// The number of bytes in a VLF that blocks can use. The log continues in the next VLF only when these bytes are
+    /// used up.
     capacity: usize,
     full: Vec<Vec<u8>>,
     /// The records of the current block.
@@ -163,7 +165,7 @@ pub(crate) struct Log {
     transactions: u16,
 }
 
-/// A log record: its fixed part, then its elements. Each element starts at a multiple of four.
+/// Builds a log record: its fixed part, followed by its elements. Each element starts at a multiple of four.
 fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> Vec<u8> {
     let mut bytes = fixed.to_vec();
     if transaction > 0 {
@@ -174,7 +176,7 @@ fn record(operation: u8, transaction: u16, fixed: &[u8], elements: &[&[u8]]) -> 
     assemble(bytes, elements)
 }
 
-/// Operations with records that have no elements and no element count.
+/// The operations whose log records have neither elements nor a count of elements.
 const WITHOUT_ELEMENTS: [u8; 5] = [
     operation::COUNT_DELTA,
     operation::ROOT_CHANGE,
@@ -218,10 +220,11 @@ pub(crate) struct BlockPlace {
     pub(crate) time: Option<[u8; 8]>,
 }
 
-/// Builds a block of these records. It has at least `least` sectors.
+/// Builds a block that contains `records`. The block has at least `least` sectors.
 pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], least: usize) -> Vec<u8> {
     let used = form.header + records.iter().map(Vec::len).sum::<usize>() + 2 * records.len();
-    // The first byte of each sector is a status byte. The bytes that it replaces are stored at the end of the block.
+    // The first byte of each sector is a status byte. It replaces a byte of the data, and the replaced bytes are stored
+    // at the end of the block.
     let mut count = used.div_ceil(SECTOR).max(least);
     while used + count > count * SECTOR {
         count += 1;
@@ -257,8 +260,8 @@ pub(crate) fn block(form: LogForm, place: &BlockPlace, records: &[Vec<u8>], leas
     block
 }
 
-/// The header of a VLF. `uses` is the number of times that the VLF was used. If `uses` is 0, the header has sequence
-/// number 0, whatever `sequence` is.
+/// Builds the header of a VLF that was used `uses` times. In a VLF that was never used, the sequence number is 0, and
+/// `sequence` is ignored.
 pub(crate) fn part_header(form: LogForm, sequence: u32, uses: u32, at: u64, bytes: u64) -> Vec<u8> {
     let mut header = vec![0; HEADER_PAGE as usize];
     put(&mut header, 0, &[0xAB]);
@@ -320,8 +323,8 @@ impl Log {
         Lsn(self.first.0, block, self.records.len() as u16)
     }
 
-    /// Appends a transaction that changes one row on each page. The transaction commits if `commits`, otherwise it
-    /// stays open. Returns the LSN of the last change of each page.
+    /// Appends a transaction that changes one row on each page in `changes`. If `commits` is true, the transaction
+    /// commits; otherwise, it stays open. Returns the LSN of the last change of each page.
     pub(crate) fn transaction(&mut self, changes: &[Change], commits: bool, time: [u8; 8]) -> Vec<Lsn> {
         self.transactions = self.transactions.wrapping_add(1);
         let number = 0x100 + self.transactions % 0xF000;
@@ -379,7 +382,7 @@ impl Log {
         self.first = Lsn(self.first.0 + 1, self.first.1, 1);
     }
 
-    /// Appends a block of these records. It has at least `least` sectors.
+    /// Appends a block that contains `records`. The block has at least `least` sectors.
     fn block(&mut self, records: Vec<Vec<u8>>, least: usize) {
         let lsn = Lsn(self.first.0, self.first.1 + (self.blocks.len() / SECTOR) as u32, 1);
         let place = BlockPlace { lsn, previous: self.previous, parity: parity(1), time: None };
@@ -409,10 +412,10 @@ pub struct LogFile {
     pub version: u16,
     /// Whether blocks have a checksum.
     pub has_checksum: bool,
-    /// Size of a virtual log file in bytes. It must be a multiple of 512, and the header and the largest block must fit
-    /// in it.
+    /// The size of each virtual log file in bytes. The size must be a multiple of 512, and large enough for the VLF
+    /// header and one block of maximum size.
     pub vlf_bytes: u64,
-    /// The minimum number of virtual log files. If the log needs fewer, the remaining ones are empty.
+    /// The minimum number of virtual log files. Virtual log files that the log does not need are empty.
     pub vlfs: u32,
     /// Sequence number of the first virtual log file.
     pub first_sequence: u32,

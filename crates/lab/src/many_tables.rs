@@ -1,5 +1,6 @@
 //! The `many tables` schema: up to a hundred thousand tables with indexes, most of them empty, as in databases of
-//! business software. It measures the cost of a check per table, index and column instead of per row.
+//! business software. With this schema, the cost of a check is determined by the number of tables, indexes and columns
+//! instead of the number of rows.
 
 use crate::description::{
     Column, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, ForeignKey, Index, Table, Values,
@@ -9,9 +10,10 @@ use crate::random::{Random, mix};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One table in this many tables has the full number of rows. Foreign keys of later tables may reference this table.
+/// One in this many tables is large: it has the full number of rows. Foreign keys of the tables that follow may
+/// reference it.
 const LARGE_EVERY: u64 = 64;
-/// One table in this many tables has a few rows, which fit on one page.
+/// One in this many tables has a few rows, all on one page.
 const SMALL_EVERY: u64 = 16;
 const MOST_SMALL_ROWS: u64 = 12;
 /// The number of pages in the smallest database.
@@ -112,8 +114,8 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
     if dice.chance(8) {
         checks.push((format!("ck_{name}_RecId"), Filter::AtLeast(0, 1)));
     }
-    // The values of a foreign key exist in the referenced table, because the referenced table is empty only if all
-    // tables are empty.
+    // Each value of the foreign key must exist in the referenced table. The referenced table is a large table, which is
+    // empty only if all tables are empty.
     let mut foreign_keys = Vec::new();
     let referred = number / LARGE_EVERY * LARGE_EVERY;
     if !is_large(number) && dice.chance(10) {
@@ -133,7 +135,7 @@ fn table(version: Version, seed: u64, number: u64, indexes: u16, most_rows: u64)
         clustered,
         indexes,
         rows,
-        // A ghost must not have the only row with a referenced key, so the large tables have no ghosts.
+        // A large table has no ghosts, because a foreign key could reference the key of a ghost.
         ghost_every: if dice.chance(20) && !is_large(number) { 9 } else { 0 },
         checks,
         foreign_keys,
@@ -197,8 +199,8 @@ fn can_be_key(column: &Column) -> bool {
     !column.ty.is_lob() && column.computed.is_none()
 }
 
-/// An index with one to three key columns. `located` are the columns of the clustering key, which every index contains
-/// as its row locator.
+/// Describes an index with one to three key columns. `located` are the columns of the clustering key, which are the row
+/// locator of every nonclustered index.
 fn index(
     dice: &mut Random,
     version: Version,

@@ -1,4 +1,5 @@
-//! Stores values off their row: text values, long (max) values, and values that do not fit in the row.
+//! Stores values off the row: text, ntext and image values, long values of (max) types, and values for which the row
+//! has no space.
 
 use crate::build::Ids;
 use crate::description::Table;
@@ -14,7 +15,7 @@ use crate::types::Storage;
 pub(crate) struct OffRow {
     /// The unit for text values and for long values of (max) types.
     pub(crate) lob: Option<LobStore>,
-    /// The unit for values of types with a limited length.
+    /// The row-overflow unit, for long values of types with a limited length.
     pub(crate) overflow: Option<LobStore>,
 }
 
@@ -22,8 +23,8 @@ pub(crate) struct OffRow {
 const LONGEST_RECORD: usize = 8060;
 
 impl OffRow {
-    /// Replaces each text, ntext and image value with its pointer, then moves the longest values off the row until the
-    /// row fits.
+    /// Stores each text, ntext and image value off the row and puts a pointer in its place. Then moves the longest
+    /// other values off the row, until the row fits on a page.
     pub(crate) fn settle(
         &mut self,
         space: &mut Space,
@@ -54,11 +55,11 @@ impl OffRow {
         Ok(())
     }
 
-    /// The next value to move off the row. This is the longest movable value. `None` if the row fits and this value has
-    /// at most 8,000 bytes.
+    /// Returns the column whose value must be moved off the row next: the longest value that can be moved. `None` if no
+    /// value must be moved, because the row fits on a page and this value has at most 8,000 bytes.
     fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        // Besides the fixed-length part, the record needs space for two column counts, the null bitmap, the end offset
-        // of the sparse vector, a back pointer and a version tag.
+        // The length starts with the fixed-length part, two column counts, the null bitmap, the end offset of the
+        // sparse vector, a back pointer and a version tag.
         let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12 + 14;
         length += extra.sparse.len();
         let mut longest: Option<(usize, usize, Storage)> = None;
@@ -83,7 +84,8 @@ impl OffRow {
         longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
     }
 
-    /// Shortens the off-row values of a ghost to NULL or to the empty value.
+    /// Replaces the values of a ghost that may be stored off the row by NULL, or by the empty value in a NOT NULL
+    /// column.
     pub(crate) fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
         for column in &layout.columns {
             let Source::Column(at) = column.source else { continue };

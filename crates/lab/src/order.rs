@@ -1,9 +1,9 @@
-//! Builds sort keys: bytes that compare like the values.
+//! Builds sort keys: bytes that have the same order as the values.
 //!
-//! Strings of binary collations compare by code unit. All other strings are case-folded, and their trailing blanks are
-//! ignored. `-` and `'` are also ignored (word sort). Other punctuation sorts before digits, and digits sort before
-//! letters. For the ASCII strings that the lab writes, this is the order of the Latin collations. A collation with an
-//! [alphabet] uses the order of this alphabet.
+//! In binary collations, strings are ordered by code unit. In all other collations, letters are case-folded, and
+//! trailing blanks are ignored. `-` and `'` are also ignored (word sort). Other punctuation sorts before digits, and
+//! digits sort before letters. For the ASCII strings that the lab writes, this is the order of the Latin collations. If
+//! a collation has an [alphabet], its letters have the order of this alphabet.
 
 use crate::alphabet;
 use crate::types::SqlType;
@@ -81,7 +81,8 @@ fn push_value(ty: SqlType, collation: u32, bytes: &[u8], out: &mut Vec<u8>) {
             push_text(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])), collation, out);
         }
         165 | 173 => {
-            // Trailing zeros are ignored. A marker before each byte makes a prefix of a value sort before the value.
+            // Trailing zero bytes are ignored. A byte 1 precedes each byte of the value, so that a value sorts after
+            // its own prefixes.
             let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             out.extend(bytes[..end].iter().flat_map(|&byte| [1, byte]));
             out.push(0);
@@ -113,7 +114,7 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
             0x30..=0x39 | 0x61..=0x7A => unit + 0x100,
             0x41..=0x5A => unit + 0x120,
             0x80.. => unit.saturating_add(0x200),
-            // Symbols in the order of the Latin collations; the blank is first.
+            // `SYMBOLS` lists the symbols in the order of the Latin collations. The blank comes first.
             _ => SYMBOLS.iter().position(|&symbol| u16::from(symbol) == unit).map_or(1, |place| place as u16 + 2),
         };
         out.extend(weight.to_be_bytes());

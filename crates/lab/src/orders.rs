@@ -20,7 +20,7 @@ use crate::version::Version;
 
 /// The number of lines in an order.
 const LINES: u64 = 4;
-/// File space in bytes for each order line, including a share of the space for the other tables.
+/// The file space in bytes that each order line needs, including its share of the space for the other tables.
 const BYTES_PER_LINE: u64 = 152;
 /// Size in bytes of the smallest database.
 const LEAST_BYTES: u64 = 8 << 20;
@@ -97,8 +97,8 @@ fn customers(version: Version, rows: u64) -> Table {
 }
 
 impl Table {
-    /// Removes the filtered indexes if the table has too many rows to sort, because the order of the rows in a filtered
-    /// index can only be found by sorting them.
+    /// Removes the filtered indexes if the table has too many rows to sort. The lab can find the order of the rows in a
+    /// filtered index only by sorting them.
     fn with_sortable_filter(mut self, rows: u64) -> Self {
         if rows > 1 << 20 {
             self.indexes.retain(|index| index.filter.is_none());

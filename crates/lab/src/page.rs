@@ -66,7 +66,7 @@ impl Page {
         self.bytes[24..28].copy_from_slice(&unit.object().to_le_bytes());
     }
 
-    /// The number of bytes that one more record may have. Space for its slot array entry is already subtracted.
+    /// The maximum length in bytes of a record that still fits on the page, together with its entry in the slot array.
     pub(crate) fn room(&self) -> usize {
         (PAGE - self.end - 2 * self.slots).saturating_sub(2)
     }
@@ -88,7 +88,8 @@ impl Page {
         slot as u16
     }
 
-    /// Adds a record and pads it to a multiple of `unit`. The padding counts as used, as on the pages of sysfiles1.
+    /// Adds a record and pads it to a multiple of `unit` bytes. The header counts the padding as used space, as on the
+    /// pages of sysfiles1.
     pub(crate) fn push_padded(&mut self, record: &[u8], unit: usize) -> u16 {
         let slot = self.push(record);
         let end = self.end.next_multiple_of(unit);
@@ -138,7 +139,7 @@ impl Page {
         self.bytes[2] |= HAS_INFORMATION;
     }
 
-    /// Completes the page and returns the bytes to write.
+    /// Completes the header and the page protection, and returns the bytes of the page.
     pub(crate) fn finish(
         &mut self,
         id: PageId,
@@ -189,8 +190,8 @@ impl Lsn {
     }
 }
 
-/// Sets the flag and the protection word of the page protection. The caller must have undone any earlier torn-page
-/// protection.
+/// Applies page protection: sets the flag and the protection word in the header. If the page had torn-page protection
+/// before, the caller must first call [`unprotect`].
 pub(crate) fn protect(page: &mut [u8; PAGE], verify: PageVerify) {
     let flags = u16::from_le_bytes([page[4], page[5]]) & !(TORN_FLAG | CHECKSUM_FLAG);
     let flag = match verify {
@@ -219,8 +220,8 @@ pub(crate) fn unprotect(page: &mut [u8; PAGE]) {
     }
 }
 
-/// Moves the last two bits of each sector except the first to the protection word, and replaces them with the pattern
-/// 01.
+/// Applies torn-page protection to each sector except the first: replaces the last two bits of the sector with the
+/// pattern 01, and returns the replaced bits of all sectors as the protection word.
 fn take_torn_bits(page: &mut [u8; PAGE]) -> u32 {
     const PATTERN: u8 = 0b01;
     let mut word = u32::from(PATTERN);
@@ -232,8 +233,8 @@ fn take_torn_bits(page: &mut [u8; PAGE]) -> u32 {
     word
 }
 
-/// Computes the page checksum: XORs the words of each sector, rotates each result by the sector's distance from the
-/// last sector, and XORs the results.
+/// Computes the page checksum. The words of each sector are combined by XOR into one word. This word is rotated left by
+/// one bit for each sector that follows, and the rotated words are combined by XOR.
 pub(crate) fn checksum(page: &[u8; PAGE]) -> u32 {
     let mut sum = 0;
     for (number, sector) in page.chunks_exact(512).enumerate() {

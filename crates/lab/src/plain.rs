@@ -1,9 +1,9 @@
-//! Writes values as plain text. The text is made from the numbers that determine the values, and never from the stored
-//! bytes; see [`crate::truth`].
+//! Formats values as plain text. The text is made from the numbers from which a value is generated, and never from its
+//! stored bytes; see [`crate::truth`].
 
 use crate::types::SqlType;
 
-/// The day number of 2005-01-01, counted from 0001-01-01. A generated date has the value 2005-01-01 for the number 0.
+/// The day number of 2005-01-01, counted from 0001-01-01. In a date column, this date is generated for the number 0.
 const FIRST_DAY: i64 = 731_946;
 
 /// The text of the value that [`SqlType::encode_number`] encodes for the number `n`.
@@ -53,7 +53,8 @@ pub(crate) fn number(ty: SqlType, n: i64) -> String {
     }
 }
 
-/// The number in base 36, padded with zeros on the left. For a fixed-length type, blanks follow up to its length.
+/// Formats a number in base 36, padded with zeros on the left. In a type of fixed length, blanks are appended up to
+/// this length.
 fn digits(ty: SqlType, n: i64) -> String {
     let unit = if ty.is_unicode() { 2 } else { 1 };
     let is_fixed = matches!(ty.xtype, 175 | 239);

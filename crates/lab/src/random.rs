@@ -1,6 +1,6 @@
 //! Pseudo-random numbers that depend only on a seed.
 
-/// Mixes the bits of a number well (the finalizer of SplitMix64).
+/// Returns a number whose bits depend on all bits of `n` (the finalizer of SplitMix64).
 pub(crate) fn mix(n: u64) -> u64 {
     let n = n.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let n = (n ^ n >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -71,7 +71,7 @@ impl Shuffle {
     }
 
     fn multiply_add(&self, n: u64, factor: u64, offset: u64) -> u64 {
-        // The cheaper 64-bit division is sufficient for nearly all shuffles.
+        // 64-bit division is cheaper, and the product cannot overflow for up to 2^32 numbers.
         if self.count <= 1 << 32 {
             return (n * factor + offset) % self.count;
         }

@@ -6,7 +6,7 @@ use crate::layout::{Layout, Leaf, PhysicalColumn, Place, Source};
 use crate::row::{Cell, Row};
 use crate::types::Storage;
 
-/// The kind of a record, which the type bits of its first byte contain.
+/// The kind of a leaf record, which is stored in the type bits of its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Kind {
     /// A row.
@@ -93,7 +93,8 @@ pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &
     out[0] = type_bits | status;
     if extra.versioned {
         out[0] |= HAS_VERSION;
-        // The place and owner of the row version. Both are meaningless after the server has stopped.
+        // The version tag: the address of the older row version, and the number of the transaction. Both are
+        // meaningless after the server has stopped.
         out.extend([0x58, 0x11, 0, 0, 1, 0, 3, 0, 0x2A, 0x07, 0, 0, 0, 0]);
     }
 }
@@ -114,8 +115,8 @@ pub(crate) fn set_child(layout: &Layout, record: &mut [u8], child: PageId) {
     record[end - 6..end].copy_from_slice(&child.bytes());
 }
 
-/// Fills the fixed-length part, and appends the null bitmap and the variable-length part. Returns the status bits for
-/// the null bitmap and the variable-length part.
+/// Fills in the fixed-length part of a record, and appends the null bitmap and the variable-length part. Returns the
+/// status bits which show that the record has a null bitmap or a variable-length part.
 fn body<'a>(
     out: &mut Vec<u8>,
     columns: impl Iterator<Item = (&'a PhysicalColumn, Place)> + Clone,
@@ -134,7 +135,7 @@ fn body<'a>(
         let value = value_of(column, row, extra);
         if place.null_bit > 0 {
             let bit = usize::from(place.null_bit - 1);
-            // An altered column shares its null bit with the dropped column before it, so the bit is overwritten.
+            // An altered column has the same null bit as the dropped column before it. So the null bit is overwritten.
             null_bits[bit / 8] &= !(1 << (bit % 8));
             null_bits[bit / 8] |= u8::from(value.is_none()) << (bit % 8);
         }
@@ -173,8 +174,8 @@ fn body<'a>(
     if back.is_some() {
         out.extend(((end + 10) as u16 | COMPLEX).to_le_bytes());
     }
-    // Values are written in the order of their numbers. One pass is enough, unless the key of a non-leaf record is in
-    // another order than its columns.
+    // Values are written in the order of their column numbers in the record. If the columns are listed in this order,
+    // one pass is enough. In non-leaf records, the key columns may be listed in another order.
     let mut written = 0;
     while written < variables {
         for (column, place) in columns.clone() {

@@ -5,7 +5,7 @@ use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// The ID of the first dropped column in a rowset.
+/// The first column ID that is assigned to dropped columns in a rowset.
 const FIRST_DROPPED: u32 = 0x0400_0001;
 const FIRST_DROPPED_2005: u32 = 0x1_0000;
 
@@ -26,8 +26,8 @@ pub(crate) fn locator(table: &Table) -> Locator {
     }
 }
 
-/// The layout of a heap or clustered index. It includes the earlier layouts of rows that were written before columns
-/// were added.
+/// Returns the layout of a heap or clustered index. The result also contains the earlier layouts, for rows that were
+/// written before columns were added.
 pub(crate) fn base(table: &Table, collation: u32, version: Version) -> Layout {
     let mut layout = base_of(table, table.columns.len(), collation, version);
     if table.is_rebuilt {
@@ -110,8 +110,8 @@ pub(crate) fn nonclustered(table: &Table, index: &Index, description: &Descripti
     finish(Layout::new(Leaf::Index, columns, nulls, inner_nulls), index.compression)
 }
 
-/// The columns of a nonclustered index in physical order. If the index is not unique, the row locator is part of the
-/// key. If the index is unique, the row locator follows the included columns.
+/// Returns the columns of a nonclustered index in physical order. In an index that is not unique, the row locator is
+/// part of the key. In a unique index, the row locator follows the included columns.
 pub(crate) fn index_columns(
     keys: Vec<PhysicalColumn>,
     included: Vec<PhysicalColumn>,

@@ -1,5 +1,5 @@
-//! Single values, each with its stored bytes and its text. Both are made from the same parts, for example a date and a
-//! time.
+//! Single values, each with its stored bytes and its text. Bytes and text are made independently from the same parts,
+//! for example a date and a time.
 
 mod clr;
 pub(crate) mod xml;
@@ -16,8 +16,8 @@ pub struct Sample {
     pub(crate) text: Option<String>,
 }
 
-/// The characters of the lab's texts for which code page 1252 differs from Latin-1. The lab's collations use code page
-/// 1252.
+/// The characters in the lab's texts whose byte in code page 1252 is not their Latin-1 code. The lab's collations use
+/// code page 1252.
 const CODE_PAGE_1252: [(u8, char); 5] =
     [(0x80, '\u{20AC}'), (0x8A, '\u{160}'), (0x96, '\u{2013}'), (0x99, '\u{2122}'), (0x9F, '\u{178}')];
 
@@ -62,12 +62,13 @@ impl Sample {
         Self::new(n.to_le_bytes().to_vec(), format!("{n:e}"))
     }
 
-    /// A datetime from a date, the seconds since midnight, and the ticks of 1/300 s since then.
+    /// Makes a datetime from a date, the number of whole seconds since midnight, and the number of further ticks of
+    /// 1/300 second.
     pub(crate) fn datetime((year, month, day): (i64, i64, i64), seconds: i64, ticks: i64) -> Self {
         let number = plain::day(year, month, day);
         let mut bytes = ((seconds * 300 + ticks) as u32).to_le_bytes().to_vec();
         bytes.extend(((number - DAY_1900) as i32).to_le_bytes());
-        // The ticks in milliseconds, rounded as SQL Server does: 0, 3, 7, 10 and so on.
+        // The ticks are converted to milliseconds and rounded as SQL Server does: 0, 3, 7, 10 and so on.
         let milliseconds = ticks / 3 * 10 + [0, 3, 7][(ticks % 3) as usize];
         Self::new(bytes, format!("{} {}", plain::date(number), plain::time(seconds, milliseconds, 3)))
     }
@@ -86,7 +87,8 @@ impl Sample {
         Self::new(number.to_le_bytes()[..3].to_vec(), plain::date(number))
     }
 
-    /// A time from the seconds since midnight and a number of units of the last fractional digit.
+    /// Makes a time from the number of seconds since midnight, and a fraction of a second in units of the last
+    /// fractional digit.
     pub(crate) fn time(ty: SqlType, seconds: i64, fraction: i64) -> Self {
         let units = seconds * 10i64.pow(u32::from(ty.scale)) + fraction;
         let bytes = units.to_le_bytes()[..usize::from(time_bytes(ty.scale))].to_vec();
@@ -148,8 +150,8 @@ impl Sample {
         Self::new(bytes, text)
     }
 
-    /// A value of a type whose text shows the stored bytes. If the type has a fixed length, the bytes are padded with
-    /// zeros.
+    /// Makes a value of a type that is shown as hexadecimal bytes. If the type has a fixed length, the bytes are padded
+    /// with zeros.
     pub(crate) fn bytes(ty: SqlType, bytes: &[u8]) -> Self {
         let mut bytes = bytes.to_vec();
         if matches!(ty.xtype, 173 | 189) {

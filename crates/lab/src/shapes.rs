@@ -1,4 +1,4 @@
-//! Generates random databases. The seed determines which features of the lab a database has.
+//! Generates random databases. The seed determines which of the lab's features a database uses.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -163,8 +163,8 @@ fn values(dice: &mut Random, ty: SqlType) -> Values {
     };
     let least = dice.below(u64::from(most) + 1) as u32;
     match ty.xtype {
-        // The bytes of an xml value are binary XML with a header of at least 17 bytes. Values of the other types can
-        // have any bytes.
+        // The bytes of an xml value must be binary XML, with a header of at least 17 bytes. In the other types listed
+        // here, any bytes are valid.
         34 | 165 | 241 => Values::Bytes { least, most },
         _ if ty.is_string() && (ty.is_lob() || dice.chance(70)) => Values::Text { least, most },
         _ => match dice.below(4) {
@@ -180,14 +180,14 @@ fn can_be_sparse(ty: SqlType) -> bool {
     !ty.is_lob() && !matches!(ty.xtype, 189 | 240) && ty.length <= 200
 }
 
-/// Whether a column can be a key column: it must be short enough, and the lab must know how its values sort.
+/// Whether a column can be a key column. It can if its values are short enough, and if the lab knows their sort order.
 fn can_be_key(column: &Column) -> bool {
     let known = !matches!(column.ty.xtype, 98 | 104 | 189);
     known && column.computed.is_none() && !column.sparse && !column.ty.is_lob() && column.ty.length <= 200
 }
 
-/// An index with some of the columns in `keys`. `located` are the columns of the clustering key, which every index
-/// contains as its row locator.
+/// Describes an index on some of the columns in `keys`. `located` are the columns of the clustering key, which are the
+/// row locator of every nonclustered index.
 fn index(
     dice: &mut Random,
     version: Version,

@@ -1,5 +1,5 @@
 //! Writes the files of database snapshots. The file of a snapshot contains the pages that were changed after the
-//! snapshot was taken, as they were at that time.
+//! snapshot was taken, in their state before the change.
 
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -12,17 +12,18 @@ use crate::staged::Staged;
 /// The file header page and the boot page, which are always in a snapshot.
 const OWN: [usize; 2] = [0, 9];
 
-/// The pages in the file of a snapshot, each with its page number. `then` is the data file when the snapshot was taken,
-/// and `now` is the data file at a later time. The snapshot contains the pages of `then` that differ from `now`, and
-/// the pages that are always in a snapshot.
+/// Returns the pages that the file of a snapshot contains, each with its page number. `then` is the content of the data
+/// file when the snapshot was taken, and `now` is its content at a later time. The snapshot contains the pages of
+/// `then` that differ from `now`, the file header page, and the boot page.
 pub fn copied<'a>(then: &'a [u8], now: &'a [u8]) -> impl Iterator<Item = (usize, &'a [u8])> {
     then.chunks(PAGE).enumerate().filter(move |(number, page)| {
         OWN.contains(number) || now.get(number * PAGE..number * PAGE + page.len()) != Some(*page)
     })
 }
 
-/// Writes the file of a snapshot into the folder `to`, as `NAME.ss`. It is a sparse file with the length of `then`.
-/// Disk space is allocated in units of 64 KB. In an allocated unit, pages that were not copied contain zeros.
+/// Writes the file of a snapshot into the folder `to`, as `NAME.ss`. The file is sparse, and has the length of `then`.
+/// Disk space is allocated in units of 64 KB, so pages that were not copied may be in an allocated unit; they contain
+/// zeros.
 ///
 /// # Errors
 ///

@@ -9,9 +9,9 @@ use crate::page::{Page, PageVerify, page_type};
 
 const EXTENTS_PER_INTERVAL: u32 = GAM_INTERVAL / EXTENT;
 const MAP_BYTES: usize = 7988;
-/// The header of the bitmap record on GAM, SGAM and IAM pages. The record with its header has 7,992 bytes.
+/// The header of the bitmap record on GAM, SGAM and IAM pages. Together with this header, the record has 7,992 bytes.
 const MAP_HEADER: [u8; 4] = [0, 0, 0x38, 0x1F];
-/// The most PFS intervals that are kept in memory.
+/// The maximum number of PFS intervals per file whose PFS bytes are kept in memory.
 const CACHED_INTERVALS: usize = 128;
 
 /// Bit of a PFS byte: the page is allocated.
@@ -49,8 +49,8 @@ struct FileSpace {
     group: u16,
     used: BitSet,
     mixed: BitSet,
-    /// Free pages of mixed extents. The first list is for the reserved extents at the start of the file, and the second
-    /// list is for all extents after the reserved extents.
+    /// Free pages of mixed extents. The first list is for the reserved extents at the start of the file, the second
+    /// list for all other extents.
     singles: [VecDeque<u32>; 2],
     cursor: [u32; 2],
     highest: u32,
@@ -65,12 +65,12 @@ pub(crate) struct Unit {
     pub id: UnitId,
     /// The filegroup in which the unit allocates its pages.
     pub group: u16,
-    /// Whether the unit belongs to a system table. Units of system tables get pages in the reserved extents at the
-    /// start of file 1.
+    /// Whether the unit belongs to a system table. Such units get their pages from the reserved extents at the start of
+    /// file 1.
     pub system: bool,
     /// Whether the first eight pages of the unit come from mixed extents.
     pub mixed_first: bool,
-    /// Whether the pages of each extent are allocated out of order.
+    /// Whether the pages of each extent are allocated in another order than that of their page numbers.
     pub(crate) fragmented: bool,
     /// The first page: the leftmost leaf page, or the first page of a heap.
     pub first: PageId,
@@ -125,8 +125,8 @@ impl Unit {
 }
 
 impl Space {
-    /// Starts the allocation in new files. `groups` has the filegroup of each file. The first `reserved` extents of
-    /// file 1 are kept for system tables.
+    /// Starts the allocation in new files. `groups` contains the filegroup of each file. The first `reserved` extents
+    /// of file 1 are reserved for system tables.
     pub(crate) fn new(disk: Disk, groups: &[u16], reserved: u32) -> Result<Self, LabError> {
         let mut files: Vec<FileSpace> = Vec::with_capacity(groups.len());
         for &group in groups {
@@ -137,7 +137,7 @@ impl Space {
         let mut space = Self { disk, files };
         for (index, file) in space.files.iter_mut().enumerate() {
             if index == 0 {
-                // The reserved extents count toward the length of the file even if no table is stored after them.
+                // The file is at least long enough for the reserved extents, even if no table is stored after them.
                 (file.cursor[1], file.highest) = (1 + reserved, reserved);
             }
             for page in [0, 1, 2, 3, 6, 7] {
@@ -174,7 +174,8 @@ impl Space {
         (unit.first, unit.root, unit.used, unit.data, unit.reserved) = (page, page, 2, 1, 2);
     }
 
-    /// Allocates the next page of a unit. `pfs` is the PFS byte without the bits for allocated pages and mixed extents.
+    /// Allocates the next page of a unit. `pfs` contains the bits of its PFS byte, except the bits for allocated pages
+    /// and mixed extents, which are added here.
     pub(crate) fn page(&mut self, unit: &mut Unit, pfs: u8) -> Result<PageId, LabError> {
         unit.used += 1;
         if unit.mixed_first && unit.singles < 8 {
@@ -196,7 +197,8 @@ impl Space {
         }
     }
 
-    /// Replaces the PFS byte of an allocated page, but keeps the bits for allocated pages, mixed extents and IAM pages.
+    /// Replaces the PFS byte of an allocated page. The bits for allocated pages, mixed extents and IAM pages keep their
+    /// values.
     pub(crate) fn mark(&mut self, page: PageId, pfs: u8) -> Result<(), LabError> {
         let file = &mut self.files[file_index(page.file)];
         let kept = file.pfs_byte(&mut self.disk, page)? & (ALLOCATED | MIXED | IAM_PAGE);
@@ -235,8 +237,8 @@ impl Space {
         Err(LabError::Description(format!("filegroup {} has no file", unit.group)))
     }
 
-    /// The position of the unit's IAM page for an interval of a file. The IAM page is allocated when it is needed for
-    /// the first time.
+    /// Returns the position, in the list of the unit's IAM pages, of the IAM page for an interval of a file. Allocates
+    /// the IAM page if the unit does not have it yet.
     fn iam(&mut self, unit: &mut Unit, index: usize, interval: u32) -> Result<usize, LabError> {
         let file = file_id(index);
         if let Some(found) = unit.iams.iter().position(|iam| iam.file == file && iam.interval == interval) {
@@ -276,15 +278,15 @@ impl Space {
         self.files.clone_from(&position.0);
     }
 
-    /// Writes the IAM chain of a completed unit and frees the memory for its bitmaps, because a database may have very
+    /// Writes the IAM chain of a completed unit. Then frees the memory of its bitmaps, because a database may have very
     /// many units.
     pub(crate) fn close(&mut self, unit: &mut Unit) -> Result<(), LabError> {
         for (number, iam) in unit.iams.iter().enumerate() {
             let neighbour =
                 |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
             let links = (neighbour(number.checked_sub(1)), neighbour(Some(number + 1)));
-            // The pages of sysfiles1 have an old format without page protection, and their records start at multiples
-            // of four.
+            // The pages of sysfiles1, including this IAM page, have an old format: they have no page protection, and
+            // the offsets of their records are multiples of four.
             let old = unit.id.0 == 8 << 16;
             let mut page = map_page(page_type::IAM, unit.id, &iam.bits.bytes(0, MAP_BYTES), if old { 4 } else { 1 });
             page.patch(0, 4, &(number as u32).to_le_bytes());
@@ -407,7 +409,8 @@ impl FileSpace {
         Ok(self.pfs.entry(interval).or_insert_with(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// Takes the PFS bytes of an interval from memory, or reads them from disk.
+    /// Returns the PFS bytes of an interval. Removes them from memory or, if they were written to disk before, reads
+    /// them from there.
     fn take_interval(
         &mut self,
         disk: &mut Disk,
@@ -424,8 +427,8 @@ impl FileSpace {
         Ok(states.unwrap_or_else(|| Box::new([0; PFS_INTERVAL as usize])))
     }
 
-    /// Frees memory: writes the PFS bytes of the lowest interval to the disk, from which `take_interval` can read them
-    /// again.
+    /// Frees memory: removes the PFS bytes of the lowest interval in memory, and writes them to the disk, from where
+    /// `take_interval` can read them again.
     fn spill(&mut self, disk: &mut Disk, file: u16) -> Result<(), LabError> {
         if let Some((interval, states)) = self.pfs.pop_first() {
             let mut bytes = Box::new([0; PAGE]);

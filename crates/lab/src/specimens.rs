@@ -1,5 +1,5 @@
-//! Small databases that together have all features of the lab. Damage trials use these databases, because most real
-//! databases lack some of the features.
+//! Small databases that, taken together, use all features of the lab. Damage trials use these databases, because most
+//! real databases use only some of the features.
 
 use crate::description::{
     Column, Compression, DEFAULT_COLLATION, Description, Expression, Filegroup, Filter, Index, Table, Values,
@@ -8,8 +8,8 @@ use crate::page::PageVerify;
 use crate::types::SqlType;
 use crate::version::Version;
 
-/// One database for each kind of page protection. All databases have the same tables. A feature is left out of a
-/// database if the database's version of SQL Server lacks the feature.
+/// Describes one database for each kind of page protection. All databases have the same tables, but a feature that the
+/// database's version of SQL Server lacks is left out.
 pub fn specimens() -> Vec<Description> {
     vec![
         specimen(Version::V611, PageVerify::Torn, 1),

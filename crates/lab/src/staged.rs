@@ -1,5 +1,5 @@
-//! Writes files that are either complete or absent. Each file has a temporary name until it is complete, so a killed
-//! run leaves no file that looks like a result.
+//! Writes files that are either complete or absent. Until a file is complete, it has a temporary name. So a run that is
+//! killed leaves no file that looks like a result.
 
 use std::fs::File;
 use std::io;

@@ -8,7 +8,8 @@ use crate::order::push_sort_key;
 use crate::row::Row;
 use crate::values::Rows;
 
-/// The most histogram steps. The limit is lower than SQL Server's 200, so that the row fits on its page.
+/// The maximum number of histogram steps that the lab writes. It is lower than SQL Server's limit of 200, so that the
+/// row with the statistics fits on one page.
 const MOST_STEPS: usize = 40;
 
 /// For each sort key, the value of the column and the number of rows with this value.
@@ -42,7 +43,7 @@ struct Step<'a> {
     value: &'a [u8],
     equal: u64,
     range: u64,
-    /// The number of distinct values within the range of the step.
+    /// The number of distinct values between the value of the previous step and the value of this step.
     range_values: u64,
 }
 
@@ -88,7 +89,7 @@ struct Header {
     /// The number of distinct values, including NULL.
     values: u64,
     steps: usize,
-    /// Length in bytes of the value in a step; 0 for a type of variable length.
+    /// The length in bytes of each step's value; 0 if the type has a variable length.
     fixed_bytes: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Builds B-trees from the bottom up. Rows must come in key order, and only one page of each level is in memory.
+//! Builds B-trees from the bottom up. Rows must be added in key order. Only one page of each level is kept in memory.
 
 use crate::disk::LabError;
 use crate::ids::PageId;
@@ -24,7 +24,7 @@ struct Level {
     page: Page,
     id: PageId,
     prev: PageId,
-    /// The entry for this page on the level above: its key and child pointer.
+    /// The entry that points to this page from the level above: a key and a child pointer.
     entry: Vec<u8>,
 }
 
@@ -72,8 +72,8 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Completes the current page of a level and starts the next page. `entry` has the key of the first row on the new
-    /// page.
+    /// Writes the current page of a level, if there is one, and starts the next page of this level. `entry` is the
+    /// entry for the new page on the level above: it contains the key of the new page's first row.
     fn start_page(&mut self, space: &mut Space, level: usize, entry: &[u8]) -> Result<(), LabError> {
         let id = space.page(&mut self.unit, 0)?;
         let mut entry = entry.to_vec();
@@ -92,8 +92,8 @@ impl<'a> Tree<'a> {
                 let text = "a compressed index must fit one page: the form of its non-leaf rows is undocumented";
                 return Err(LabError::Description(text.to_owned()));
             }
-            // A level gets a parent level when its second page is started. The parent level then needs entries for the
-            // first page and for the second page.
+            // The level above is created when the second page of a level is started. It then needs entries for both the
+            // first and the second page.
             if let Some(first) = first_entry {
                 self.add_entry(space, level + 1, &first)?;
             }
@@ -108,7 +108,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Adds an entry to a non-leaf level. The recursion is as deep as the tree is high.
+    /// Adds an entry to a non-leaf level. The depth of the recursion is at most the number of levels in the tree.
     fn add_entry(&mut self, space: &mut Space, level: usize, entry: &[u8]) -> Result<(), LabError> {
         if self.levels.get(level).is_none_or(|inner| inner.page.room() < entry.len()) {
             self.start_page(space, level, entry)?;

@@ -1,4 +1,4 @@
-//! SQL types: how the values of a type are stored, and which value of the type is generated for a given number.
+//! SQL types: how the values of a type are stored, and which value of a type is generated for a number.
 
 /// A type with its length, precision and scale, as the catalog describes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,9 +11,9 @@ pub struct SqlType {
     pub precision: u8,
     /// The scale of a decimal, or the number of fractional-second digits.
     pub scale: u8,
-    /// syscolpars.utype, if it is more specific than the xtype: 128 for hierarchyid, 129 for geometry, 130 for
-    /// geography. For all other types, it equals the xtype. It is 0 if the client encrypts the values; the catalog
-    /// still contains the declared type.
+    /// syscolpars.utype if it is more specific than the xtype: 128 for hierarchyid, 129 for geometry, 130 for
+    /// geography. Otherwise the xtype. 0 marks a column whose values the client encrypts; for such a column, the
+    /// catalog still contains the declared type.
     pub user_type: u8,
 }
 
@@ -32,7 +32,7 @@ pub enum Storage {
     Text,
 }
 
-/// Length in bytes of an encrypted value that has one cipher block.
+/// The length in bytes of an encrypted value that consists of one cipher block and its header.
 const ENCRYPTED_BYTES: u16 = 65;
 
 const fn of(xtype: u8, length: u16, precision: u8, scale: u8) -> SqlType {
@@ -133,8 +133,8 @@ impl SqlType {
         of(43, time_bytes(scale) + 5, if scale == 0 { 26 } else { 27 + scale }, scale)
     }
 
-    /// The type of a column that the client encrypts (Always Encrypted). A value must have at most 15 bytes before
-    /// encryption.
+    /// Returns the type of a column whose values the client encrypts (Always Encrypted). Before encryption, a value
+    /// must have at most 15 bytes.
     pub const fn encrypted(self) -> Self {
         Self { length: ENCRYPTED_BYTES, user_type: 0, ..self }
     }
@@ -204,8 +204,8 @@ impl SqlType {
         }
     }
 
-    /// Appends the value for `number`. A greater number gives a value that sorts later, until the range of the type is
-    /// exhausted.
+    /// Appends the value that is generated for `number`. A greater number gives a greater value, as long as the number
+    /// is within the range of the type.
     pub fn encode_number(self, number: i64, out: &mut Vec<u8>) {
         let n = number;
         if self.is_encrypted() {
@@ -253,8 +253,8 @@ impl SqlType {
                 out.extend(magnitude.to_le_bytes().iter().take(usize::from(self.length) - 1));
             }
             36 => {
-                // The number is stored in the last six bytes, because SQL Server compares these bytes of a
-                // uniqueidentifier first.
+                // The last six bytes contain the number, because SQL Server compares them first when it compares two
+                // values of type uniqueidentifier.
                 out.extend((n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
                 out.extend([0x40, 0]);
                 out.extend(n.to_be_bytes().iter().skip(2));

@@ -19,8 +19,8 @@ pub(crate) struct Rows<'a> {
     seeds: Vec<u64>,
     shuffles: Vec<Option<Shuffle>>,
     seed: u64,
-    /// A long text from which text values are cut. It is generated when it is needed for the first time, because most
-    /// tables of a large database are empty.
+    /// A long text; generated text values are parts of it. It is generated only when it is needed, because most tables
+    /// of a large database are empty and do not need it.
     words: OnceCell<Vec<u8>>,
     wide_words: OnceCell<Vec<u8>>,
 }
@@ -43,7 +43,7 @@ impl<'a> Rows<'a> {
         self.count
     }
 
-    /// The shuffle of a column's values, if they are scattered.
+    /// Returns the shuffle that scatters the values of a column; `None` if its values are not scattered.
     pub(crate) fn shuffle(&self, column: usize) -> Option<&Shuffle> {
         self.shuffles.get(column).and_then(Option::as_ref)
     }
@@ -53,7 +53,7 @@ impl<'a> Rows<'a> {
         self.fill_only(n, |_| true, row);
     }
 
-    /// Generates those values of row `n` for which `wanted` is true. All other values are NULL.
+    /// Generates row `n`, but only the columns for which `wanted` returns true. All other columns are NULL.
     pub(crate) fn fill_only(&self, n: u64, wanted: impl Fn(usize) -> bool, row: &mut Row) {
         row.clear();
         for (at, column) in self.columns.iter().enumerate() {
@@ -135,7 +135,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The number that determines a value; `None` for text and bytes.
+    /// Returns the number from which the value of a column in row `n` is generated. `None` if the value is not
+    /// generated from a number.
     fn number(&self, at: usize, n: u64) -> Option<i64> {
         let signed = n as i64;
         let column = self.columns.get(at)?;
@@ -235,7 +236,8 @@ fn push_bytes(ty: SqlType, length: usize, seed: u64, out: &mut Vec<u8>) {
 
 /// Appends binary XML: an element `<a>` with this number of text characters.
 fn push_xml(characters: usize, out: &mut Vec<u8>) {
-    // The signature, the code page, the name "a", qualified name 1, an element with this name, and a text token.
+    // The signature, the code page, the declarations of the name "a" and of qualified name 1, an element with this
+    // qualified name, and the start of a text.
     out.extend([0xDF, 0xFF, 0x01, 0xB0, 0x04, 0xF0, 0x01, 0x61, 0x00, 0xEF, 0x00, 0x00, 0x01, 0xF8, 0x01, 0x11]);
     let mut rest = characters;
     while rest >= 0x80 {

@@ -17,13 +17,13 @@ pub enum Version {
     V957,
 }
 
-/// The properties in which the versions differ, except for differences in the catalog.
+/// The properties in which the versions differ. Differences in the catalog are in the module `facts`.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionFacts {
     /// dbi_version.
     pub number: u16,
-    /// The internal version in which the model database was created. Every new database inherits it from the model
-    /// database.
+    /// The internal version of SQL Server in which the model database was created. Every new database has this number,
+    /// because SQL Server creates it as a copy of the model database.
     pub model_version: u16,
     /// Length of the boot page's record in bytes.
     pub boot_length: u16,

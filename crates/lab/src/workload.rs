@@ -1,8 +1,10 @@
-//! Databases in use: a workload of transactions runs on a database of the lab and writes a log. The seed determines the
-//! workload. The run can stop after any log record. At that moment, any subset of the changed pages can be on disk.
+//! Databases in use: a workload of transactions runs on a database that the lab built, and writes a log. The seed
+//! determines the workload. The run can stop after any log record. When the run stops, any subset of the changed pages
+//! can be on disk.
 //!
 //! Each page change appends a log record and sets the LSN of the page, as SQL Server does, so the exact files after
-//! recovery are known. This code is written from the facts of the log format, and shares no code with the reader.
+//! recovery are known. This code is written from the facts of the log format, and shares no code with the log reader
+//! that it tests.
 
 mod accident;
 mod chain;
@@ -60,8 +62,8 @@ pub struct Spec {
     pub log_files: u16,
     /// Whether the run makes checkpoints. Without checkpoints, recovery must redo the whole log.
     pub has_checkpoints: bool,
-    /// If a user transaction has a number that is divisible by this number, it is marked, as by BEGIN TRANSACTION WITH
-    /// MARK. The marks are `mark 1`, `mark 2` and `mark 3` in turn. 0 means no marks.
+    /// Marks every user transaction whose number is divisible by this value, as BEGIN TRANSACTION WITH MARK does. The
+    /// marks are `mark 1`, `mark 2` and `mark 3` in turn. 0 means no marks.
     pub marked_each: u64,
 }
 
@@ -85,7 +87,7 @@ impl Default for Spec {
 /// The point at which a run stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// A crash after this number of log records. Until then, the run is the same as with [`Stop::WithoutOpen`].
+    /// A crash after this number of log records. Up to the crash, the run is the same as with [`Stop::WithoutOpen`].
     After(u64),
     /// A crash after the last transaction of the workload, while other transactions are still open.
     WithOpen,
@@ -129,11 +131,12 @@ pub struct Crashed {
 /// The files and rows that recovery must restore.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// The data files. If transactions were open, several different contents of the files are correct, and this is one
-    /// of them; only the rows are certain. The counters in the catalog are those of the last checkpoint.
+    /// The data files. If transactions were open, recovery can correctly produce different contents of the files. These
+    /// files are then only one of the correct results, but the rows are the same in all of them. The counters in the
+    /// catalog are those of the last checkpoint.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The data files after redo, before open transactions are rolled back. Each page contains all changes of its log
-    /// records.
+    /// The data files after redo, before open transactions are rolled back. Each page contains the changes of all log
+    /// records for this page.
     pub redone: Vec<(String, Vec<u8>)>,
     /// The rows that committed transactions left.
     pub tables: Vec<TableTruth>,
@@ -168,13 +171,14 @@ pub struct OpenTransaction {
     pub number: u32,
     /// The LSN of the transaction's first record, as text.
     pub begin: String,
-    /// Whether the transaction is a structure change, which is rolled back as a whole.
+    /// Whether the transaction is a system transaction that changes a structure, such as a page split. Such a
+    /// transaction is rolled back as a whole.
     pub is_system: bool,
     /// Whether the transaction gave a table its first page. Although another transaction allocated the extent of this
     /// page, the rollback must also free the extent.
     pub creates_chain: bool,
-    /// Whether the transaction is in doubt: it is ready to commit, but another system decides whether it commits. The
-    /// truth assumes that it is rolled back.
+    /// Whether the transaction is in doubt: it is prepared to commit, but another system makes the decision. [`Truth`]
+    /// assumes that the transaction is rolled back.
     pub is_prepared: bool,
 }
 
@@ -224,7 +228,8 @@ impl Workload {
         if let Stop::After(records) = stop {
             engine.journal.limit = records;
         }
-        // The run also stops when it reaches its limit of records, which counts as a crash.
+        // The run also stops when the log has its limit of records. Such a stop counts as a crash, so the error is
+        // ignored.
         let _stopped = engine.start().and_then(|()| engine.run(self.spec.transactions)).and_then(|()| match stop {
             Stop::WithOpen => Ok(()),
             Stop::After(_) | Stop::WithoutOpen => engine.end_all(),

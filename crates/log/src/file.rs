@@ -51,17 +51,17 @@ enum Reader {
     Backup(Arc<BackupLog>),
 }
 
-/// A VLF of the log, and the file in which it is stored. In a backup, this is only the part of the VLF that the backup
-/// contains.
+/// A VLF of the log, and the file in which the VLF is stored. For a backup, `from` and `to` are the bounds of the part
+/// of the VLF that the backup contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlacedVlf {
     /// The index of the file in [`Log::files`].
     pub file: usize,
     /// The VLF.
     pub vlf: Vlf,
-    /// The offset of the first block in the log file.
+    /// The offset in the log file at which the first block of the VLF starts.
     pub from: u64,
-    /// The offset in the log file before which the last block of the VLF ends.
+    /// The offset in the log file at which the last block of the VLF must have ended.
     pub to: u64,
     /// The part of the VLF that a backup contains; `None` for a log file.
     pub(crate) part: Option<LogPart>,
@@ -79,8 +79,8 @@ impl PlacedVlf {
 pub struct Log {
     files: Vec<LogFile>,
     run: Vec<PlacedVlf>,
-    /// The parts of VLFs in all backups, by sequence number. This includes parts that the run reads from another
-    /// backup.
+    /// The parts of VLFs in all backups, by sequence number. If several backups contain the same log, this list has the
+    /// copies of all of them, but `run` has only one copy.
     copies: Vec<PlacedVlf>,
     gaps: Vec<Gap>,
     ends_at: Option<Lsn>,
@@ -190,7 +190,7 @@ impl Log {
         missing.map(|set| (set.path.as_path(), format!("{} not given", stripes_text(&set.missing, set.stripes))))
     }
 
-    /// The gaps between backups, which are all before the run that is read.
+    /// The gaps between the backups. All gaps are before the run, because the run starts after the last gap.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
@@ -201,13 +201,13 @@ impl Log {
     }
 
     /// Reads from a VLF of the run, starting at offset `at` of its log file. Returns fewer bytes than requested only at
-    /// the end of the VLF.
+    /// the end of the VLF, or where a backup is damaged.
     pub(crate) fn read_at(&self, placed: &PlacedVlf, buffer: &mut [u8], at: u64) -> Result<usize, LogError> {
         let Some(file) = self.files.get(placed.file) else { return Ok(0) };
         let failed = |cause| LogError::Io { path: file.path.clone(), at, cause };
         match (&file.reader, &placed.part) {
             (Reader::File(file), _) => read_fully_at(file, buffer, at).map_err(failed),
-            // If the backup is damaged here, the log ends here.
+            // If the backup is damaged at this offset, no bytes are returned, so the log ends here.
             (Reader::Backup(backups), Some(part)) => match backups.read_at(part, buffer, at) {
                 Err(cause) if cause.kind() == io::ErrorKind::InvalidData => Ok(0),
                 read => read.map_err(failed),
@@ -218,9 +218,11 @@ impl Log {
 
     /// Finds the VLF in which the log continues although a VLF header contradicts this. Either the header of the found
     /// VLF names an earlier use, or the header of another VLF has a size that covers the found VLF. Returns the file
-    /// and the offset of the found VLF. The VLF must start with the first block of use `sequence`, and that block must
-    /// state `previous_size` as the size of the block before it. A VLF that starts with the first block of a later use
-    /// is accepted too.
+    /// and the offset of the found VLF.
+    ///
+    /// The VLF must start with the first block of use `sequence`. If the VLF was never used according to its header,
+    /// this block must also state `previous_size` as the size of the block before it. If the VLF was used, it may also
+    /// start with the first block of a later use.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {
@@ -255,8 +257,8 @@ impl Log {
         Ok(None)
     }
 
-    /// The copies of the block at offset `at` of `placed`, which is a part of the run. Each copy is the part of a VLF
-    /// in a backup, cut to end no later than `placed`.
+    /// Returns the copies of a block in all backups. `placed` is the part of the run that contains the block, and `at`
+    /// is the offset of the block. Each copy is the part of the VLF in one backup, cut to end no later than `placed`.
     pub(crate) fn copies(&self, placed: &PlacedVlf, at: u64) -> impl Iterator<Item = PlacedVlf> {
         let PlacedVlf { vlf: Vlf { sequence, offset, .. }, to, .. } = *placed;
         let first = self.copies.partition_point(|copy| copy.vlf.sequence < sequence);
@@ -296,9 +298,9 @@ impl LogFile {
         matches!(self.reader, Reader::File(_)) && is_short
     }
 
-    /// The possible starts and ends of VLFs that are hidden because the VLF before has a wrong size in its header. The
-    /// right size is guessed in two ways: as the size of a neighbouring VLF, because VLFs that were added in one growth
-    /// of the file have equal sizes, or as the wrong size with one bit cleared.
+    /// Guesses the starts and ends of VLFs that are hidden because the header of the VLF before them has a wrong size.
+    /// The right size may be that of a neighboring VLF, because VLFs that were added in one growth of the file have
+    /// equal sizes. It may also be the wrong size with one bit cleared.
     fn places_of_hidden_vlfs(&self) -> impl Iterator<Item = (u64, u64)> {
         self.vlfs.iter().enumerate().flat_map(|(number, vlf)| {
             let beside = [number.checked_sub(1), number.checked_add(1)].into_iter().flatten();
@@ -338,8 +340,8 @@ impl LogFile {
         };
         let vlfs = vlfs(path, &file, bytes)?;
         let end = vlfs.last().map_or(vlf::FIRST, Vlf::end);
-        // The last VLF must end at the end of its file. If it does not, although the file has the length in its header,
-        // a VLF has a wrong size, which may hide the VLFs after it.
+        // The last VLF must end at the end of the file. If it does not, although the file is as long as its header
+        // says, then some VLF header has a wrong size. This size may hide the VLFs after it.
         if end != bytes && identity.bytes == bytes {
             return Err(LogError::NoVlf { path: path.to_owned(), at: end });
         }
@@ -375,7 +377,7 @@ impl Identity {
 fn vlfs(path: &Path, file: &SharedFile, bytes: u64) -> Result<Vec<Vlf>, LogError> {
     let mut found: Vec<Vlf> = Vec::new();
     let mut at = vlf::FIRST;
-    // A file that was cut ends inside its last VLF, or a few bytes after it.
+    // A file that was cut ends inside its last VLF, or so few bytes after it that they cannot contain a VLF header.
     while at.saturating_add(vlf::HEADER_BYTES) < bytes {
         let mut header = [0; vlf::USED_BYTES];
         let read =
@@ -415,8 +417,9 @@ fn run(files: &[LogFile]) -> Vec<PlacedVlf> {
     all.split_off(start)
 }
 
-/// The gaps between backup sets that contain no log. A log backup of an idle database contains no log: according to its
-/// label, its log ends where it starts. Fails if a stripe is missing, because the stripe could contain log.
+/// Returns the gaps between backup sets if no set contains log. A log backup of an idle database contains no log:
+/// according to its label, its log ends where it starts. Fails if a stripe is missing, because the stripe could contain
+/// log. Also fails if a set should contain log, or if the sets belong to different databases.
 fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
     if let Some(set) = sets.iter().find(|set| !set.missing.is_empty()) {
         let LogSet { path, position, missing, stripes, .. } = set.clone();
@@ -434,7 +437,8 @@ fn of_empty(sets: &[LogSet], unusable: usize) -> Result<Vec<Gap>, LogError> {
     Ok(moments.iter().zip(moments.iter().skip(1)).map(|(&from, &to)| Gap { from, to }).collect())
 }
 
-/// Joins sorted parts of backups into the newest run without overlaps. Also returns the gaps before that run.
+/// Joins sorted parts of backups into the newest run of consecutive log, and removes overlaps. Also returns the gaps
+/// before that run.
 fn join(parts: &[PlacedVlf]) -> (Vec<PlacedVlf>, Vec<Gap>) {
     let (mut run, mut gaps): (Vec<PlacedVlf>, Vec<Gap>) = Default::default();
     for part in parts {

@@ -41,7 +41,7 @@ pub struct Transaction {
     pub began: Option<LogTime>,
     /// The time at which the transaction ended, in the server's local time.
     pub ended: Option<LogTime>,
-    /// The LSN of the first record; `None` if the log does not contain the begin of the transaction.
+    /// The LSN of the first record; `None` if the log contains neither the begin nor the end of the transaction.
     pub begin: Option<Lsn>,
     /// The LSN of the last record.
     pub last: Lsn,
@@ -81,7 +81,7 @@ pub struct Checkpoint {
 pub enum Event {
     /// A transaction that ended, or was open at the end of the log.
     Transaction(Transaction),
-    /// A checkpoint that ended, that was incomplete at the end of the log, or that was abandoned.
+    /// A checkpoint that ended, was still incomplete at the end of the log, or was abandoned.
     Checkpoint(Checkpoint),
 }
 
@@ -91,8 +91,8 @@ pub struct History {
     open: HashMap<TransactionId, Transaction>,
     checkpoint: Option<Checkpoint>,
     last_checkpoint: Option<Checkpoint>,
-    /// The size of all blocks so far. The next field has the size of the log before the last checkpoint began. Both are
-    /// in bytes.
+    /// The size of all blocks so far, in bytes. The next field has the value that this field had when the last
+    /// checkpoint began.
     bytes: u64,
     checkpoint_at: u64,
     blocks: u64,
@@ -174,7 +174,7 @@ impl History {
     }
 
     fn transaction(&mut self, id: TransactionId, lsn: Lsn, record: &LogRecord<'_>, event: &mut impl FnMut(Event)) {
-        // A FORGET_XACT record follows the end of its transaction.
+        // A FORGET_XACT record comes after the end of its transaction, so it does not start a new transaction.
         if record.operation() == Operation::FORGET_XACT && !self.open.contains_key(&id) {
             return;
         }

@@ -1,9 +1,9 @@
 //! Reads the transaction log: its blocks, their order, and the transactions and checkpoints in their records.
 //!
 //! [`Log`] opens the log files of one database, or the log in its backups, and finds the run of virtual log files
-//! (VLFs) that contain the log. [`Walk`] visits the blocks from the oldest to the end, and verifies each; [`History`]
-//! collects transactions and checkpoints. The memory does not depend on the size of the log: it contains one buffer, a
-//! few words for each VLF, and the open transactions.
+//! (VLFs) that contain the log. [`Walk`] visits the blocks from the oldest block to the end of the log, and verifies
+//! each block. [`History`] collects transactions and checkpoints. In memory are only one buffer, a few words for each
+//! VLF, and the open transactions, so memory use does not depend on the size of the log.
 //!
 //! `format::log` defines the layout of blocks and records; docs/format/log.md has the facts.
 

@@ -8,7 +8,8 @@ use format::log::{Block, LogTime, Operation};
 const MOST_STEPS: usize = 4096;
 /// The lengths of a step, in seconds, while the log is being read. Each length divides the next one.
 const LENGTHS: [i64; 7] = [60, 600, 3600, 21_600, 86_400, 7 * 86_400, 364 * 86_400];
-/// The lengths of a step, in seconds, in the result. They are round numbers for readers.
+/// The lengths of a step, in seconds, that a result can have. Each is a period that is easy to read, such as ten
+/// minutes or a day.
 const SHOWN: [i64; 17] = [
     60,
     120,
@@ -31,7 +32,7 @@ const SHOWN: [i64; 17] = [
 const SECONDS_PER_DAY: i64 = 86_400;
 const TICKS_PER_SECOND: i64 = 300;
 
-/// The log that was written in one step of time.
+/// The log that was written in one time step.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Step {
     /// The size of the log blocks in bytes.
@@ -51,8 +52,8 @@ impl Step {
 }
 
 /// Adds up the blocks of a log by time, in the server's local time. The time of a block is the time at which the block
-/// was closed. If this time is unknown, the last time in the records of the block is used, or the time of the previous
-/// block.
+/// was closed. If this time is unknown, `Rate` uses the last time in the records of the block. If the records contain
+/// no time, it uses the time of the previous block.
 #[derive(Debug, Default)]
 pub struct Rate {
     /// The steps by number. Step 0 begins on 1900-01-01.
@@ -60,7 +61,7 @@ pub struct Rate {
     /// The index of the current step length in [`LENGTHS`].
     length: usize,
     now: Option<LogTime>,
-    /// The blocks before the first known time.
+    /// The sum of the blocks before the first block with a known time.
     early: Step,
 }
 
@@ -98,8 +99,9 @@ impl Rate {
         LENGTHS.get(self.length).copied().unwrap_or(SECONDS_PER_DAY)
     }
 
-    /// The length of a step in seconds, and the steps in which log was written, each with its start time. The length is
-    /// the shortest one that gives at most `most` steps. There are no steps for a log without times.
+    /// Returns the length of a step in seconds, and the steps in which log was written, each with its start time. The
+    /// length is the shortest round period that gives at most `most` steps. If no time in the log is known, there are
+    /// no steps.
     pub fn steps(&self, most: usize) -> (i64, Vec<(LogTime, Step)>) {
         let length = self.length();
         let fitting = |shown: &i64| shown % length == 0 && joined(&self.steps, length, *shown).len() <= most;
@@ -150,7 +152,8 @@ mod tests {
         for (times, length, count) in [
             ((0..12).map(|minute| DAY + 60 * minute).collect::<Vec<_>>(), 60, 12),
             ((0..120).map(|minute| DAY + 60 * minute).collect(), 600, 12),
-            // A few minutes of log, with years between them.
+            // The log has only three steps, the last of them years later. Steps without log must not count, so the
+            // shortest length is enough.
             (vec![DAY, DAY + 60, DAY + 900 * SECONDS_PER_DAY], 60, 3),
             ((0..400).map(|day| DAY + day * SECONDS_PER_DAY).collect(), 91 * SECONDS_PER_DAY, 5),
         ] {

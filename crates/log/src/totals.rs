@@ -6,17 +6,17 @@ use format::log::LogTime;
 
 use crate::history::{Checkpoint, Event, Transaction};
 
-/// The number of longest checkpoints and of largest transactions to keep.
+/// The maximum length of each list: longest checkpoints, latest checkpoints, and largest transactions.
 const KEPT: usize = 5;
 
 /// Sums over the transactions and checkpoints of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// The number of checkpoints that ended and have both times.
+    /// The number of checkpoints whose begin and end times are both known.
     pub timed_checkpoints: u64,
-    /// The sum of the durations of these checkpoints, in milliseconds.
+    /// The sum of the durations of the timed checkpoints, in milliseconds.
     pub checkpoint_ms: i64,
-    /// The bytes of log since the start of the previous checkpoint, summed over these checkpoints.
+    /// The sum, over the timed checkpoints, of the bytes of log since the start of the previous checkpoint.
     pub checkpoint_log_bytes: u64,
     /// The time at which the first checkpoint began.
     pub first: Option<LogTime>,

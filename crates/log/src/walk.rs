@@ -9,8 +9,8 @@ use crate::file::{FIRST_BLOCK, Log, PlacedVlf};
 
 /// The number of bytes to read in one call. They fit into the cache of a processor core.
 const BUFFER_BYTES: usize = 1 << 18;
-/// The greatest distance in bytes from a missing block to a whole block after it, if SQL Server was writing both blocks
-/// when it crashed. SQL Server writes blocks concurrently, with at most 3840 KB of log writes in flight.
+/// The greatest distance in bytes from a missing block to a complete block after it, if SQL Server was writing both
+/// blocks when it crashed. SQL Server writes blocks concurrently, with at most 3840 KB of log writes in flight.
 const UNDER_WAY_BYTES: u64 = 3840 << 10;
 
 /// If one backup is damaged, other backups may contain an undamaged copy of a block. This constant limits the number of
@@ -64,7 +64,7 @@ impl End {
         Lsn { vlf: self.at.vlf.sequence, block: self.block, slot: 1 }
     }
 
-    /// Whether the log was read up to `ends_at`, which is its end according to the backups.
+    /// Whether the log was read up to `ends_at`, the LSN at which it ends according to the backups.
     pub fn reaches(&self, ends_at: Lsn) -> bool {
         let next_vlf = Lsn { vlf: self.lsn().vlf.saturating_add(1), block: FIRST_BLOCK, slot: 1 };
         let is_full = self.offset >= self.at.vlf.end();
@@ -77,8 +77,8 @@ impl End {
 pub enum EndReason {
     /// No further block of the current use of the VLF was found.
     Written,
-    /// The block at the end of the log is missing, but later blocks of the current use exist. They are near enough to
-    /// have been in flight when writing stopped, so they are not part of the log.
+    /// The block at the end of the log is missing, but later blocks of the current use exist. The later blocks are so
+    /// near that they may have been in flight when the server stopped writing, so they are not part of the log.
     UnderWay(LaterBlocks),
     /// The log continues, but it cannot be read here.
     Damaged {
@@ -96,7 +96,7 @@ pub enum Damage {
     Block,
     /// The block at the unreadable place has an unknown format.
     Format(u16),
-    /// The next block is in a VLF, but the header of that VLF contradicts it.
+    /// The next block was found in a VLF although a VLF header says that this VLF does not contain it.
     Header {
         /// The index of the file in [`Log::files`].
         file: usize,
@@ -105,8 +105,7 @@ pub enum Damage {
     },
     /// The VLFs that should contain the log have no readable block.
     NoBlock,
-    /// Blocks of the current use follow at a distance that writes in flight cannot explain, or a backup contains more
-    /// log.
+    /// Blocks of the current use follow, but too far away to have been in flight; or a backup should contain more log.
     Gap,
 }
 
@@ -129,8 +128,9 @@ struct Found {
 }
 
 impl Log {
-    /// The length of a file that is cut off, if the missing part may have contained more log after `end`. This is
-    /// possible if the log ends less than one block before the cut, or if it fills its last VLF.
+    /// Returns the length of a cut-off file, if the missing part of the file may have contained more log after `end`.
+    /// This is possible if the log ends less than one maximum block size before the cut, or if the log fills its last
+    /// VLF.
     pub fn cut_at(&self, end: &End) -> Option<u64> {
         let (number, file) = self.files().iter().enumerate().find(|(_, file)| file.is_cut())?;
         let is_at_the_cut = end.at.file == number && end.offset.saturating_add(MAX_BYTES as u64) > file.bytes;
@@ -169,7 +169,7 @@ impl<'l> Walk<'l> {
         Some(Self { at, next, filled_from: next, ..Self::new(log) })
     }
 
-    /// Returns the next block; `None` at the end, which [`Self::end`] then describes.
+    /// Returns the next block; `None` at the end of the log. [`Self::end`] then describes the end.
     ///
     /// # Errors
     /// [`LogError::Io`] if the file cannot be read, [`LogError::TooOld`] for a log of SQL Server 2000.
@@ -190,8 +190,8 @@ impl<'l> Walk<'l> {
         self.end
     }
 
-    /// The number of bytes before the first block of the log that are not blank, which are the remains of damaged
-    /// blocks.
+    /// Returns the number of lost bytes before the first readable block of the log. Lost bytes are the remains of
+    /// damaged blocks; fill bytes from before the first use of the file are not included.
     pub fn lost_bytes(&self) -> u64 {
         self.lost_bytes
     }
@@ -296,7 +296,7 @@ impl<'l> Walk<'l> {
         let bytes = self.buffer.get_mut(start..self.filled).unwrap_or_default();
         belongs(bytes, placed, number)?;
         let block = Block::restore(bytes)?;
-        // Each block stores the size of the block before it, even if that is in another VLF.
+        // Each block stores the size of the previous block, even if the previous block is in another VLF.
         match self.last_size {
             Some(size) if size != block.previous_size() => Err(BlockFault::OtherSector),
             _ => Ok(block.size()),
@@ -326,7 +326,7 @@ impl<'l> Walk<'l> {
         };
         let reason = match damage {
             Some(damage) => EndReason::Damaged { damage, later },
-            // A backup contains only whole blocks up to its end.
+            // A backup contains complete blocks up to its end, so a place before the end without a block is damaged.
             None if placed.is_of_a_backup() && self.next < placed.to => {
                 EndReason::Damaged { damage: Damage::Gap, later }
             }
@@ -337,8 +337,9 @@ impl<'l> Walk<'l> {
         Ok(End { at: placed, offset: self.next, block, reason })
     }
 
-    /// The evidence that the log continues although the next block cannot be read. The evidence is that block itself,
-    /// or its successor in another VLF. `None` without evidence.
+    /// Looks for evidence that the log continues although the next block cannot be read. The evidence is damage in that
+    /// block, or the first block of the next VLF if `Log::first_block` finds it. For log files, a log without any
+    /// readable block is evidence too. `None` without evidence.
     fn damage(&mut self, placed: PlacedVlf, block: u32) -> Result<Option<Damage>, LogError> {
         self.read_from(None);
         self.fill(placed)?;
@@ -409,7 +410,7 @@ impl<'l> Walk<'l> {
     }
 }
 
-/// Fails unless the first sector of a block belongs to this place and to this use of the VLF.
+/// Returns an error if the first sector of a block does not belong to this place or to this use of the VLF.
 fn belongs(bytes: &[u8], placed: PlacedVlf, number: u32) -> Result<(), BlockFault> {
     let size = block::size_on_disk(bytes).filter(|size| *size <= bytes.len()).ok_or(BlockFault::NoBlock)?;
     let lsn = block::first_lsn_on_disk(bytes).unwrap_or_default();

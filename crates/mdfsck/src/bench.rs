@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<u8, Failure> {
     let mut results = Results::new(&files, arguments.repeat);
     measure(cells(arguments), &files, &mut results);
     let compared = arguments.against.as_deref().zip(baseline.as_ref());
-    // Prints the table first, so that it is not lost if a file cannot be written.
+    // Prints the table before the files are written, so that the results are not lost if a file cannot be written.
     print(&results, baseline.as_ref())?;
     saved.map_or(Ok(()), |saved| saved.write(&results))?;
     write(json, || results.json())?;

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
 /// Validates the options and opens the history. Then runs `act` with the adjusted arguments.
 ///
 /// # Errors
-/// If an option asks for something that cannot be done; errors of `act`.
+/// If an option requests something that cannot be done, or if `act` fails.
 pub(crate) fn set_up(
     arguments: &CheckArguments,
     act: impl FnOnce(&CheckArguments) -> Result<u8, Failure>,
@@ -90,8 +90,8 @@ pub(crate) fn set_up(
     let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
     let more = unkept | undelivered;
     done.map(|status| status | more).map_err(|failure| match failure.status {
-        // If the merge needs another round of tasks, `mdfsck merge` will run again after the tasks. The last merge adds
-        // the bits in `unkept`.
+        // If the merge needs another round of tasks, `mdfsck merge` will run again after these tasks. Only the last
+        // merge adds the exit-status bits `more` to its status.
         Failure::MORE => failure,
         status => Failure { status: status | more, ..failure },
     })
@@ -283,7 +283,7 @@ fn check_from<'o>(
         | unwritten
         | match said {
             Some(said) => said.status,
-            // If the results could not be printed, the window is recorded here.
+            // The results could not be printed, so the window was not recorded with them and is recorded here.
             None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
             None => keep::checked(arguments, &ended, status, None).1,
         };
@@ -422,8 +422,8 @@ fn estimate(
     (arguments, out): (&CheckArguments, Out<'_>),
 ) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
-    // Adds the memory that recovered pages use. The minimum grant includes only recovered pages that cannot be moved to
-    // temporary files.
+    // Adds the memory that recovered pages use to the estimate. The minimum grant, in contrast, includes only the
+    // recovered pages that cannot be moved to temporary files.
     estimate.memory_bytes += recovered.kept_bytes();
     recovered.keep_at_most(0)?;
     estimate.minimum_memory_bytes += recovered.kept_bytes();

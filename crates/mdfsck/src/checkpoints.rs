@@ -314,7 +314,7 @@ impl Read {
         let order =
             |slow: &SlowCheckpoint| (slow.clock, slow.flush.at, slow.flush.database_id, slow.flush.bufs, slow.flush.ms);
         self.report.flushes.sort_by_key(order);
-        // A slow checkpoint may be in an error log and in an export of the same log.
+        // Removes duplicates: a slow checkpoint may be both in an error log and in an export of this error log.
         self.report.flushes.dedup();
         for change in changes {
             self.change(change);

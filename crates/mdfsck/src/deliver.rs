@@ -38,8 +38,8 @@ pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let ends = EndsWithRun(&has_ended);
-        // The thread starts before the run, since events of an earlier run may be waiting. They wait if that run was
-        // killed before it passed them on, and they should not wait until this run ends.
+        // The thread starts before the run, since events of an earlier run may be waiting: a killed run leaves events
+        // that were not passed on. These events should not have to wait until the present run ends.
         let begun = thread::Builder::new().name("events".to_owned()).spawn_scoped(scope, || deliverer.work(&has_ended));
         let done = act();
         drop(ends);

@@ -33,27 +33,27 @@ impl Failure {
     /// Further tasks must run; only `mdfsck merge` uses this bit.
     pub(crate) const MORE: u8 = 32;
 
-    /// The command was called incorrectly.
+    /// Creates the failure of a command that was called incorrectly.
     pub(crate) fn usage(text: impl Display) -> Self {
         Self { status: Self::USAGE, text: text.to_string(), needs_memory: false }
     }
 
-    /// The command's memory grant is too small.
+    /// Creates the failure of a command whose memory grant is too small.
     pub(crate) fn small_grant(text: impl Display) -> Self {
         Self { needs_memory: true, ..Self::usage(text) }
     }
 
-    /// The command did only a part of the request.
+    /// Creates the failure of a command that did only a part of the request.
     pub(crate) fn incomplete(text: impl Display) -> Self {
         Self { status: Self::INCOMPLETE, ..Self::usage(text) }
     }
 
-    /// The file at `path` in the output folder exists already; the user should name another folder.
+    /// Creates the failure for an output file that exists already. The text asks the user to name another folder.
     pub(crate) fn exists(path: &Path) -> Self {
         Self::exists_as(path, "folder")
     }
 
-    /// The output file exists already; the user should name another file.
+    /// Creates the failure for an output file that exists already. The text asks the user to name another file.
     pub(crate) fn file_exists(path: &Path) -> Self {
         Self::exists_as(path, "file")
     }
@@ -62,7 +62,8 @@ impl Failure {
         Self::usage(format!("{}: exists and will not be overwritten; give another {what}", path.display()))
     }
 
-    /// The merge needs further tasks. The command has already printed which tasks to run.
+    /// Creates the failure of a merge that needs further tasks. It has no text, since the command has already printed
+    /// which tasks to run.
     pub(crate) fn more() -> Self {
         Self { status: Self::MORE, text: String::new(), needs_memory: false }
     }
@@ -80,7 +81,7 @@ impl Failure {
         self.status
     }
 
-    /// The command could not open, read or write a file or another resource.
+    /// Creates the failure of a command that could not open, read or write a file or another resource.
     pub(crate) fn unable(text: impl Display) -> Self {
         Self { status: Self::UNABLE, text: text.to_string(), needs_memory: false }
     }

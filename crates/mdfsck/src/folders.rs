@@ -11,6 +11,7 @@ use crate::failure::Failure;
 pub(crate) const MAX_DEPTH: usize = 8;
 
 /// Replaces each named folder by the folder itself and all its subfolders. Leaves out folders that contain no files.
+/// But a named folder stays in the list if nothing would replace it.
 ///
 /// # Errors
 /// If folders are nested deeper than [`MAX_DEPTH`].
@@ -21,7 +22,8 @@ pub(crate) fn with_subfolders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure
         if storage::is_folder(path) {
             add_folder(path, MAX_DEPTH, &mut all)?;
         }
-        // Keeps a folder that is unreadable or empty, so that opening it reports the problem.
+        // If a named folder and its subfolders contain no files, keeps the folder, so that opening it reports the
+        // problem.
         if all.len() == before {
             all.push(path.clone());
         }

@@ -27,7 +27,7 @@ pub(crate) enum Input {
 
 /// Backups of one database.
 pub(crate) struct Backups {
-    /// The pages of the full backup, after the differential (if there is one) was applied to them; or the pages of file
+    /// The pages of the full backup, with the changes of the differential backup if there is one; or the pages of file
     /// backups.
     pub(crate) pages: BackupPages,
     /// The log of this backup and of the later log backups; `None` if no log can be read.
@@ -60,7 +60,7 @@ impl Backups {
     /// Opens the log of a restore.
     ///
     /// # Errors
-    /// Errors of the log.
+    /// [`LogError`] if the log cannot be opened.
     pub(crate) fn of(restore: Restore, stop: Option<Stop>) -> Result<Self, LogError> {
         Ok(Self {
             start: RestoreStart { from: restore.from, redo_from: restore.redo_from, pages_to: restore.pages_to },

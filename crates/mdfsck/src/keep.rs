@@ -26,7 +26,7 @@ pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
 ///
 /// # Errors
 ///
-/// If the options name the same file for the history and for one of the other two.
+/// If the options name the history file also as the target of the results or of the error-log line.
 pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let Some(history) = &arguments.results.history else { return Ok(()) };
     for (option, path) in

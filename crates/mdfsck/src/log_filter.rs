@@ -56,8 +56,8 @@ impl Filter {
         })
     }
 
-    /// Stores the time at the start of a block. Only newer versions of SQL Server store the time at which a block was
-    /// closed.
+    /// Stores the time at which a block was closed as the time of its first records. Only newer versions of SQL Server
+    /// store this time; for other versions, the stored time stays unchanged.
     pub(crate) fn enter(&mut self, block: &Block<'_>) {
         self.now = block.closed().or(self.now);
     }

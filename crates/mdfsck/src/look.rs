@@ -179,11 +179,12 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The warning for an incomplete list. It is given if a system table from which the list is made cannot be read
-/// completely, and the catalog reported no gap.
+/// The warning that a list is incomplete because a system table could not be read completely. It is given only if the
+/// catalog reported no gap of its own.
 const NOT_WHOLE: &str = "a system table cannot be read completely: the list is not complete";
 
-/// Prints facts from the catalog after recovery. `write` prints them, and returns whether it could read all of them.
+/// Prints facts from the catalog after recovery. `write` prints the facts, and returns whether it could read all of
+/// them.
 fn show_catalog(
     arguments: &DatabaseArguments,
     is_json: bool,

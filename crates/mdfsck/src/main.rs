@@ -162,8 +162,8 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     ExitCode::from(Failure::USAGE)
 }
 
-/// Prints the failure as a JSON line on stdout, so that callers of a command with JSON output need not read stderr. It
-/// is the only line on stdout.
+/// Prints the failure as a JSON line on stdout, so that callers of a command with JSON output need not read stderr.
+/// Nothing else is printed on stdout.
 fn print_failure(failure: &Failure) {
     if !failure.text.is_empty() {
         // Ignores an error of the write, since the failure is on stderr too.

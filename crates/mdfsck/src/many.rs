@@ -199,7 +199,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether nothing is printed for the database WITH NO_INFOMSGS.
+/// Whether a database has nothing to print under NO_INFOMSGS: it is sound, and its exit status is 0.
 fn is_silent(row: &Row) -> bool {
     row.verdict == Verdict::Sound && row.status == 0
 }

@@ -162,8 +162,8 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
     Ok(Outcome::default())
 }
 
-/// Recovers backups in memory. Applies the later log backups, or else the log inside the backup, if pages changed while
-/// the backup copied them.
+/// Recovers backups in memory. Applies the log if there are later log backups, if the restore stops at a given point,
+/// or if pages changed while the backup copied them.
 ///
 /// # Errors
 ///
@@ -233,9 +233,9 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
     }
 }
 
-/// Warns about missing files and stripes, and about a log that was not applied. The warnings use the word `done` for
-/// what the command does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing.
-/// If so, data that the command does not find may be in the missing files or stripes.
+/// Warns about missing files and stripes, and about a log that was not applied. `done` is the word for what the command
+/// does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing. If they are, they
+/// may contain data that the command does not find.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
     let missing = check::not_given(source, database, &check::Scope::Database, done);
     missing.iter().chain(&check::not_recovered(source, database, done)).for_each(|warning| warn(&warning.text));
@@ -355,8 +355,8 @@ fn cause(refusal: &Refusal) -> String {
     }
 }
 
-/// The text of a refusal, preceded by the names of the log files. The text of a log error already begins with the name
-/// of its file.
+/// Returns the text of a refusal, preceded by the names of the log files. No names are added to the text of a log
+/// error, since this text already begins with the name of the file.
 fn with_name(refusal: &Refusal, logs: &[PathBuf]) -> String {
     match refusal {
         Refusal::Log(error) => error.to_string(),

@@ -40,7 +40,7 @@ use evidence::Evidence;
 
 /// The hash key and the audit that all processes of a plan share.
 pub(crate) struct Common {
-    /// The key for hashing all facts.
+    /// The key with which all processes of the plan hash the facts that the check compares.
     pub(crate) key: HashKey,
     /// The comparison of the pages with the log. `None` if the comparison was not made yet, and `Some(None)` if there
     /// is no log to compare with the pages.
@@ -110,7 +110,7 @@ struct Planned {
     paths: Vec<PathBuf>,
     /// The positions of backup sets from `--set`.
     sets: Vec<u16>,
-    /// The backup sets to restore. `None` if the files at the paths contain no other sets.
+    /// The backup sets to restore, if the caller of the check has selected them; otherwise `None`.
     restore: Option<Vec<PlannedSet>>,
     scope: ScopeArguments,
     no_log: bool,
@@ -175,7 +175,8 @@ impl Opened {
         Ok(Self { folder, plan, rounds, common })
     }
 
-    /// The arguments of the planned check, with the resources replaced by those of this process.
+    /// Returns the arguments of the planned check. Memory, temporary folder, threads and similar resources are those of
+    /// this process, not those of the process that made the plan.
     fn arguments(&self, room: &RoomArguments, run: &RunArguments) -> CheckArguments {
         let Planned { paths, scope, no_log, stop, .. } = &self.plan.options;
         CheckArguments {

@@ -60,7 +60,8 @@ pub(crate) fn write_summary(
     report::summary::write(report, view, style, Repeated::of(arguments).commands(status), out)
 }
 
-/// The command of this run, without secrets. Texts that suggest the same command with other options are made from it.
+/// The command of this run, without secrets. Output texts that suggest the same command with other options build their
+/// suggestions from this value.
 pub(crate) struct Repeated {
     paths: String,
     command: &'static str,

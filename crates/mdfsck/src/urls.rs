@@ -106,7 +106,7 @@ impl Shown {
             return Err(Failure::usage(format!("{plain}: this kind of URL is not supported; URLs begin with {known}")));
         }
         self.has_urls = true;
-        // If links differ only in their queries, adds a number to distinguish them.
+        // If another link differs from this link only in its query, adds a number to the name of this link.
         let numbered = (2..).map(|number| format!("{plain}#{number}"));
         let is_free = |name: &String| self.names.get(name).is_none_or(|known| known == url);
         let name = std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain);
@@ -121,7 +121,7 @@ impl Shown {
 /// Enables the reading of URLs.
 ///
 /// # Errors
-/// Only in a build without object storage, if there are URLs.
+/// Never in this build. A build without object storage returns an error if there are URLs.
 #[cfg(feature = "cloud")]
 pub(crate) fn read(_: bool, secrets: BTreeMap<String, String>, held_bytes: Option<u64>) -> Result<(), Failure> {
     let held_bytes = held_bytes.unwrap_or(remote::MOST_HELD_BYTES);

@@ -364,7 +364,7 @@ impl Watcher<'_> {
     }
 
     /// Reports the checks that have ended, and writes the HTML page and the metrics. If `is_whole`, also reports
-    /// backups that are waiting, and promises that are broken.
+    /// backups that are waiting, and databases for which the promise of `--max-age` or `--within` is broken.
     fn report(&mut self, is_whole: bool) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         self.note_unable();
@@ -417,14 +417,15 @@ impl Watcher<'_> {
         Ok(())
     }
 
-    /// Sets the bit of the exit status if a worker could not use the history.
+    /// If a worker could not use the history, sets the bit `Failure::UNABLE` of the exit status.
     fn note_unable(&mut self) {
         if self.shared.is_unable.load(Ordering::Relaxed) {
             self.status |= Failure::UNABLE;
         }
     }
 
-    /// Reports promises that are broken.
+    /// Reports each database for which the promise of `--max-age` (a recent backup) or `--within` (a recent check) is
+    /// broken.
     fn alarms(&mut self) -> Result<(), Failure> {
         let failed = |error: history::HistoryError| Failure::from(&error);
         let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! `mdfsck check --window` and `--within`: checks a database over several nights, and tests whether the promises about
-//! the database are kept.
+//! `mdfsck check --window` and `--within`: checks a database over several nights. Also tests whether the promise of
+//! `--within` is kept: that all pages and cross-references were checked within a time span.
 
 pub(crate) mod signals;
 
@@ -122,7 +122,7 @@ pub(crate) fn check<'i>(
     }
 }
 
-/// The data to print after the report, about the window and the promises. Also has the exit-status bits.
+/// The data to print after the report, about the window and the promises, and the exit-status bits.
 pub(crate) struct Said {
     /// The data to print; `None` if the history could not be read.
     view: Option<View>,
@@ -146,8 +146,8 @@ struct View {
     known: Known,
     within: Option<Duration>,
     read: Kept,
-    /// Whether all cross-references between pages and tables were verified in time. `None` if the check does not verify
-    /// cross-references, since no image is completed in this case.
+    /// Whether all cross-references between pages and tables were verified in time. `None` with --physical-only,
+    /// because such a check verifies no cross-references.
     closed: Option<Kept>,
     changed: Changed,
     now: i64,

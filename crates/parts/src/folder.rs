@@ -146,12 +146,14 @@ impl Folder {
         Ok((Self { path: path.to_owned(), plan: digest(&key, &json), key }, plan, warning))
     }
 
-    /// The digest that binds parts to the plan, in addition to their heads.
+    /// Returns the digest of `plan.json` or, for a further round, of the plan and the round's file. Parts are written
+    /// with this digest, so that parts of another plan or round are not accepted.
     pub(crate) fn digest(&self) -> &Digest {
         &self.plan
     }
 
-    /// The same folder, but with another digest to which parts are bound.
+    /// Returns the same folder with another digest. Parts in the returned folder must have been written with that
+    /// digest.
     pub(crate) fn with_digest(&self, plan: Digest) -> Self {
         Self { path: self.path.clone(), key: self.key.clone(), plan }
     }
@@ -161,7 +163,7 @@ impl Folder {
         &self.path
     }
 
-    /// The key with which all facts are hashed.
+    /// The secret key under which tasks hash facts about pages and rows, such as "page A points to page B".
     pub fn key(&self) -> &HashKey {
         &self.key
     }
@@ -189,7 +191,7 @@ impl Folder {
         self.parts().join(format!("{}-{:05}.part", plan.round, task.id))
     }
 
-    /// The bytes that bind the sums of a part to its head and plan.
+    /// The bytes that bind the content of a part (its sums) to the head of the part and to the plan.
     pub(crate) fn bound_to(&self, head: &Head) -> Vec<u8> {
         head.bound_to(&self.plan)
     }

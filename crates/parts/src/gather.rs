@@ -43,7 +43,8 @@ pub struct Gathered {
 }
 
 impl Folder {
-    /// The progress of the plan. The sums in the parts are not read.
+    /// Returns the progress of the plan. Reads only the heads of the parts, not the sums of hashes that follow the
+    /// heads.
     ///
     /// # Errors
     /// If a file is not a part of this plan.
@@ -105,10 +106,10 @@ impl Folder {
         Gathered { parts: tasks.map(part).collect() }
     }
 
-    /// Opens a part for merging. Returns the bytes that bind its sums to the plan, and the sums.
+    /// Opens a part for merging. Returns the bytes that bind its sums to the plan, and a reader of the sums.
     ///
     /// # Errors
-    /// Those of [`Self::gather`], because the part may have changed since.
+    /// The errors of [`Self::gather`], because the part may have changed since it was gathered.
     pub fn read<O>(&self, plan: &Plan<O>, part: &Part) -> Result<(Vec<u8>, Box<dyn Read>), PartsError> {
         match self.head(plan, &part.path)? {
             Some((task, from)) if task == part.task => Ok((self.bound_to(&Head::of(plan, &task)), Box::new(from))),
@@ -130,8 +131,8 @@ impl Folder {
         Ok(paths)
     }
 
-    /// Reads the head of a part of this plan. The sums follow in the returned reader. `None` if the part belongs to
-    /// another round.
+    /// Reads the head of a part of this plan. Returns the task and a reader of the sums, which follow the head. Returns
+    /// `None` if the part belongs to another round.
     fn head<O>(&self, plan: &Plan<O>, path: &Path) -> Result<Option<(Task, BufReader<File>)>, PartsError> {
         let foreign = |what: String| PartsError::Foreign { path: path.to_owned(), what };
         // Only regular files are opened, because opening a pipe without a writer would never return.

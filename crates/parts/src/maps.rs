@@ -1,8 +1,9 @@
 //! `maps.bin` contains the allocation maps that tasks need, so that no task reads the maps of the whole database. The
-//! maps that all tasks share come first, then the maps of each task. Each piece is written with the plan's key; the
-//! offsets of the pieces are at the end.
+//! maps that all tasks share are in the first piece of the file. Then comes one piece for each task. The offsets of the
+//! pieces are at the end of the file.
 //!
-//! The file is untrusted: each piece is bound to its plan and number, so that a reader notices any change.
+//! The file is untrusted. Each piece contains hashes under the plan's key that also cover the ID of the plan and the
+//! number of the piece, so that a reader notices any change.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};

@@ -1,6 +1,7 @@
-//! Further rounds of a plan. The tasks of a round examine again the facts that the sums of the parts leave undecided. A
-//! round consists of one file with its tasks, and one file for each question. Its tasks write parts in the same way as
-//! the tasks of the plan.
+//! Further rounds of a plan. If the sums in the parts show a difference, but not which rows or pages differ, the tasks
+//! of a further round read pages again. A question says what these tasks must look for. A round consists of one file
+//! with its tasks, and one file for each question. The tasks of a round write parts in the same way as the tasks of the
+//! plan.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::plan::{Plan, PlanId, Task, VERSION};
 
 /// The most rounds that a plan may have.
 pub const MOST_ROUNDS: u32 = 100;
-/// The size of the longest question in bytes.
+/// The maximum size of a question, in bytes.
 const MOST_QUESTION_BYTES: u64 = 1 << 24;
 
 /// One task of a round.

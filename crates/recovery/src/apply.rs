@@ -25,8 +25,8 @@ use crate::undo::Undo;
 /// The most steps for tracking moved rows of open transactions, in total. This number of steps takes about half a
 /// minute.
 const MAX_STEPS: u64 = 1 << 28;
-/// The most pages with an LSN after the end of the log that are remembered. If one of these pages is allocated, the
-/// recovery is refused.
+/// The maximum number of pages with an LSN after the end of the log that recovery remembers. If one of these pages is
+/// allocated, the recovery is refused.
 const MAX_NEWER: usize = 10_000;
 /// The context number of bulk operations in log records.
 const BULK: u8 = 29;
@@ -174,8 +174,8 @@ impl Recovery {
 }
 
 /// Finds a page that is free in the files, that recovery allocates again, and that is newer than the end of the log.
-/// Returns the page ID and the LSN of the page. If undoing a transaction allocates a page again, the rows of the page
-/// should return too. A page newer than the log was used again later, so its old rows were overwritten.
+/// Returns the page ID and the LSN of the page. If undo allocates a page again, the old rows of the page should still
+/// be on the page. But a page that is newer than the log was used for other rows later, so its old rows are lost.
 fn newer_again(source: &dyn PageSource, store: &PageStore, end: Lsn) -> Option<(PageId, Lsn)> {
     let maps = store.pages().iter().map(|stored| stored.page).filter(|page| pfs_page_of(page.page) == page.page);
     for map in maps {

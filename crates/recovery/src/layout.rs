@@ -59,9 +59,9 @@ pub(crate) fn row_length(page: Page<'_>, space: &[u8], rest: usize) -> Result<us
     length.map_err(|_| if is_compressed { Misfit::Compressed } else { Misfit::PageDamaged })
 }
 
-/// Builds a row from its image in a log record. A version tag is not logged, so on LOB pages, the length field in the
-/// image of a row with a version tag is too small (docs/format/log.md#changes). The length field of the result is set
-/// to the length of the image.
+/// Builds a row from its image in a log record. The version tag of a row is not logged. The length field in the image
+/// of a LOB row with a version tag is therefore wrong (docs/format/log.md#changes). The length field of the result is
+/// set to the length of the image.
 pub(crate) fn row_of_image(page: Page<'_>, image: &[u8]) -> Vec<u8> {
     let mut row = image.to_vec();
     let is_lob = matches!(page.header().kind(), Some(PageType::TextMix | PageType::TextTree));

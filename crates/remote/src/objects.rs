@@ -43,7 +43,8 @@ struct Shared {
     numbers: AtomicU32,
     stores: Mutex<HashMap<Client, Arc<OnceCell<Opened>>>>,
     looked: Mutex<HashMap<String, Arc<OnceCell<Looked>>>>,
-    /// The objects that were forgotten. If such an object has not changed, it need not be opened again.
+    /// Objects that `forget` removed from `looked` because no reader used them. If such an object has not changed on
+    /// the server, it need not be opened again.
     former: Mutex<HashMap<String, Arc<Remote>>>,
     opening: Semaphore,
 }
@@ -179,7 +180,8 @@ impl Shared {
         }
     }
 
-    /// A forgotten object, if it exists and has not changed since.
+    /// Returns the object in `former` for this URL, if it still exists on the server and has not changed since it was
+    /// opened.
     async fn unchanged(&self, url: &str, location: &Location) -> Option<Arc<Remote>> {
         let remote = self.former.lock().unwrap_or_else(PoisonError::into_inner).remove(url)?;
         if remote.failed.get().is_some() {

@@ -1,12 +1,12 @@
-//! Pieces of objects in memory. A piece is requested, arrives, and is kept until it has been read and its memory is
-//! needed.
+//! Pieces of objects in memory. A piece is a range of bytes that is requested with one request. It is kept until it has
+//! been read and its memory is needed.
 //!
-//! The pace decides how many requests for the streams may be in progress. Each stream has a window, which is limited by
-//! the stream's share of the memory. The window begins at the bytes being read; it contains the pieces that have
-//! arrived and the pieces still requested. It is longer than the requested pieces alone, so that a late piece, for
-//! example after a failed request, does not block the requests after it. A piece is done when all its bytes have been
-//! handed out. Only a piece for which a thread waits may replace pieces in a window; the pieces furthest ahead are
-//! replaced first.
+//! The pace (`pace`) decides how many requests for the streams may be in progress. Each stream has a window, which
+//! begins at the bytes being read and is limited by the stream's share of the memory. The window contains the requested
+//! pieces and additional pieces that have arrived. Because of the additional pieces, a late piece, for example after a
+//! failed request, does not block the requests after it. A piece is done when callers have received all its bytes. Only
+//! a piece for which a thread waits may replace pieces in a window; the pieces furthest ahead of the reads are replaced
+//! first.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -60,7 +60,8 @@ struct Piece {
     bytes: u64,
     /// The bytes of the piece; `None` until they arrive.
     content: Option<Bytes>,
-    /// Number of bytes that have not been handed out yet. A small piece counts as handed out after one read of it.
+    /// Number of bytes of the piece that callers have not received yet. A small piece counts as received completely
+    /// after one read of it.
     unread: u64,
     why: Why,
     /// The clock when the piece was requested (`asked`), and when it was last read (`used`).
@@ -224,8 +225,8 @@ impl State {
     }
 
     /// Finds the bytes at offset `at` of a read. Also returns the ranges to request: the bytes that the read needs
-    /// next, and then the bytes that its stream will reach. If no bytes are found and no range can be requested, then
-    /// each piece in memory has not arrived yet, or a thread waits for it.
+    /// next, and then the bytes that its stream will reach. If this function finds no bytes and can request no range,
+    /// every piece in memory either has not arrived yet or is needed by a waiting thread.
     pub(crate) fn go_on(&mut self, read: &Read, at: u64) -> (Found, Vec<(u64, u64)>) {
         let (large, window) = self.share();
         let mut begun = Vec::new();

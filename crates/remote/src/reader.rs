@@ -69,8 +69,8 @@ pub(crate) struct Remote {
     pub(crate) settings: Arc<Settings>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) runtime: Handle,
-    /// The reason why the object can no longer be read. Each request is repeated often enough, so the first error is
-    /// final.
+    /// The reason why the object can no longer be read. A request fails only after it has been repeated several times,
+    /// so the first error is final.
     pub(crate) failed: OnceLock<String>,
 }
 

@@ -17,9 +17,9 @@ const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
 const LARGE_BYTES: u64 = 256 << 10;
 /// Number of consecutive reads that make a stream.
 const RUN: u32 = 3;
-/// Number of consecutive reads that make a new stream if they are a short distance behind another stream and their
-/// bytes were already dropped. Fewer reads may come from threads that are behind the other stream. A longer run is a
-/// second pass over the object.
+/// Number of consecutive reads that make a new stream if the reads are a short distance behind another stream and their
+/// bytes were already dropped from memory. A few such reads may come from threads of the other stream that are late. A
+/// longer run is a second pass over the object.
 const RUN_AGAIN: u32 = 16;
 /// A stream is forgotten when this number of reads have passed since its last read.
 const FORGOTTEN_AFTER: u64 = 1024;
@@ -171,10 +171,10 @@ mod tests {
         let mut streams = Noted::default();
         let found: Vec<_> = (0..5).map(|page| streams.note(page * 8 * KB, 8 * KB, false)).collect();
         assert_eq!(found, [None, None, Some(0), Some(0), Some(0)]);
-        // Reads of allocation pages, which are 64 MB apart here.
+        // Reads allocation pages, which are 64 MB apart here. These reads must not count as a stream.
         let mut streams = Noted::default();
         assert!((0..100).all(|page| streams.note(page * 64 * MB, 8 * KB, false).is_none()));
-        // Reads of a few bytes in every extent.
+        // Reads a few bytes in every extent. From the third read on, the reads must count as a stream.
         let mut streams = Noted::default();
         let mut found = (0..100).map(|extent| streams.note(extent * 64 * KB, 40, false)).skip(2);
         assert!(found.all(|stream| stream == Some(0)));
@@ -200,11 +200,12 @@ mod tests {
         (0..500).for_each(|chunk| assert_eq!(streams.note(chunk * MB, MB, true), Some(0)));
         assert_eq!(streams.note(300 * MB, MB, true), Some(0), "its piece is there now");
         assert_eq!(streams.0.count(), 1);
-        // First one thread reads a piece that was dropped, and then all threads make a second pass.
+        // First one thread reads a piece that was dropped; this read must not count as a stream. Then all threads make
+        // a second pass, which must become a new stream.
         assert_eq!(streams.note(400 * MB, MB, false), None);
         let found: Vec<_> = (300..320).map(|chunk| streams.note(chunk * MB, MB, false)).collect();
         assert!(found[..15].iter().all(Option::is_none) && found[15..].iter().all(|stream| *stream == Some(2)));
-        // Several threads begin a stream in any order.
+        // Several threads begin a stream in any order. Their reads must count as one stream.
         let mut streams = Noted::default();
         for chunk in [3, 0, 1, 2, 4, 5] {
             streams.note(chunk * MB, MB, chunk > 3);

@@ -20,6 +20,9 @@ pub(crate) struct WholeUrl {
 }
 
 impl WholeUrl {
+    /// Keeps `url` for all requests, without its fragment. `allowed` lists servers to which the web server may
+    /// redirect.
+    ///
     /// # Errors
     /// An error if `url` is not a URL.
     pub(crate) fn new(url: &str, allowed: &[String]) -> object_store::Result<Self> {

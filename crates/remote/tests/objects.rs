@@ -132,7 +132,8 @@ fn each_request_names_the_tag_and_scattered_pages_are_small_requests() {
     asked.sort_by_key(|range| range.start);
     assert!(asked.windows(2).all(|two| two[0].end <= two[1].start), "{asked:?}");
     let end = asked.last().unwrap().end;
-    // The first 64 KB were already requested above, so the first request begins after them.
+    // An earlier scattered read of this test already requested the first 64 KB of this range, so the first request
+    // begins after them.
     assert!(
         asked[0].start == 300 * MB + (64 << 10) && end <= (300 + 64) * MB + MOST_HELD_BYTES && asked.len() < 48,
         "{asked:?}"

@@ -1,4 +1,4 @@
-//! The plan of `mdfsck advise`, which follows a check, for people and programs.
+//! Writes the plan of `mdfsck advise` as text, JSON and a script. The plan names the steps to take after a check.
 
 use std::io;
 

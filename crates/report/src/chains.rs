@@ -24,7 +24,7 @@ const DATE_CHARS: usize = 11;
 pub struct Found<'a> {
     /// The backups.
     pub database: &'a DatabaseChains,
-    /// The result of verifying each chain. With `at`, only the result for the path to that point in time. Empty if
+    /// The result of verifying each chain. If `at` is set, only the result for the path to that point in time. Empty if
     /// nothing was verified.
     pub verified: Vec<Verified>,
     /// The point in time that the user requested, and the path to it.
@@ -187,7 +187,7 @@ impl Text<'_> {
         table.write_within(4, COLUMNS, out)
     }
 
-    /// Writes whether the point in time of `--at` can be restored, and by which path or why not.
+    /// Writes whether the point in time of `--at` can be restored. If so, also writes the path; if not, the reason.
     fn moment(&self, time: &str, moment: &Moment, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let time = printable(time);
         let Some(chain) = &moment.chain else {

@@ -144,7 +144,9 @@ impl Group {
 }
 
 impl CheckpointReport {
-    /// Finds the checkpoint that the error log reports as slow, by its time, among the events of its database.
+    /// Finds the checkpoint that a line of the error log reports as slow, among the events of the same database. This
+    /// is the last checkpoint that began before the time of the line, unless it ended more than [`LATE_TICKS`] before
+    /// that time.
     fn checkpoint_of(&self, slow: &SlowCheckpoint) -> Option<&Checkpoint> {
         let (at, database_id) = (slow.flush.at?, slow.flush.database_id?);
         let of_database = |group: &&Group| {

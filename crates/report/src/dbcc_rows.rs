@@ -7,7 +7,7 @@ use format::{Lsn, PageId};
 use crate::log::lsn_text;
 use crate::tableresults::io_error;
 
-/// The cells of a row, by column.
+/// The cells of a row, one for each of the four columns ParentObject, Object, Field and VALUE.
 pub(crate) type Row = [String; 4];
 
 /// Writes rows as CSV, after a line with the names of the columns.

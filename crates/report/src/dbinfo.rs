@@ -66,7 +66,7 @@ fn rows(boot: &PageBytes) -> Vec<Row> {
     };
     let start = found.iter().find(|found| found.field.structure == Structure::Boot).map(|first| first.bytes.start);
     let start = start.unwrap_or_default();
-    // The record is longer in newer releases.
+    // Newer releases store a longer record, so the length is read from the record itself.
     let length = boot.get(start..).and_then(|record| bytes::u16_at(record, 2)).unwrap_or_default();
     let end = start.saturating_add(length.into());
     // DBINFO prints a memory address here. This program prints the offset on the page.

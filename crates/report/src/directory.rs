@@ -64,7 +64,7 @@ impl Entries {
         self.limits.extend(other.limits);
     }
 
-    /// Writes the explanations.
+    /// Writes the explanations of all these entries as text.
     ///
     /// # Errors
     /// If writing to `out` fails.
@@ -81,7 +81,7 @@ impl Entries {
         crate::limits::write(&self.limits, out)
     }
 
-    /// Writes the explanations as JSON, one per line.
+    /// Writes the explanations of all these entries as JSON, one per line.
     ///
     /// # Errors
     /// If writing to `out` fails.
@@ -126,7 +126,8 @@ fn explained_check(check: &'static Check) -> ExplainedCheck {
     }
 }
 
-/// The message number in `8976`, `Msg 8976, Level 16, State 1` or `Error: 824, Severity: 24`.
+/// The message number in `8976`, `Msg 8976, Level 16, State 1` or `Error: 824, Severity: 24`. `None` if `key` does not
+/// have one of these forms.
 fn number_of(key: &str) -> Option<u16> {
     let key = key.trim().to_ascii_lowercase();
     let text = without_word(&key);
@@ -135,7 +136,7 @@ fn number_of(key: &str) -> Option<u16> {
     if behind.is_empty() || behind.starts_with([',', '.', ':', ' ']) { digits.parse().ok() } else { None }
 }
 
-/// Removes the word before the number from `key`, which must be in lower case.
+/// Removes a leading `msg`, `message` or `error`, and the colons and spaces after it. `key` must be in lower case.
 fn without_word(key: &str) -> &str {
     let rest = ["msg", "message", "error"].iter().find_map(|word| key.strip_prefix(word)).unwrap_or(key);
     rest.trim_start_matches([':', ' '])
@@ -180,7 +181,7 @@ pub fn write_list(out: &mut dyn io::Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the list as JSON.
+/// Writes the list of everything that can be explained as JSON, one object per line.
 ///
 /// # Errors
 /// If writing to `out` fails.

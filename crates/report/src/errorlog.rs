@@ -41,8 +41,8 @@ pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     messages.into_iter().map(|message| printable(&message.text).into_owned()).collect()
 }
 
-/// Message 8957. SQL Server ends the text with facts about its snapshot; this text ends with the reasons why errors may
-/// be missing.
+/// Returns message 8957 about a run, or about one table of a CHECKTABLE run. SQL Server ends the text with facts about
+/// its snapshot; this text ends with the reasons why errors may be missing.
 pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<&str>, counts: ErrorCounts) -> Message {
     let options = &report.options;
     let with = [

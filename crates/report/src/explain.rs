@@ -80,7 +80,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// The labels and texts of a check's facts.
+/// The lines of a check's explanation, each as a label and a text.
 fn facts(check: &Check) -> Vec<(&'static str, String)> {
     let counted = match check.class {
         Class::Allocation => "as an allocation error",
@@ -169,7 +169,7 @@ pub(crate) fn fault(check: &Check) -> String {
     ] {
         text = text.replace(places, words);
     }
-    // "page {page}" becomes "a page".
+    // A noun and its placeholder become an article and the noun: "page {page}" becomes "a page".
     let mut said: Vec<String> = Vec::new();
     for word in text.split(' ') {
         let place = word.split_once('{').and_then(|(_, rest)| rest.split_once('}'));

@@ -248,8 +248,8 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / MEGABYTE as f64)
 }
 
-/// Writes rows as an aligned table. If `columns` is given, long values are cut so that the table fits into this many
-/// terminal columns. NULL is written as `NULL`.
+/// Writes rows as an aligned table. If `columns` is given, long values are cut so that the table is at most this many
+/// terminal columns wide. A NULL value is written as `NULL`.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -68,7 +68,7 @@ pub struct View {
     pub no_infomsgs: bool,
     /// Also leave out the list of what was not verified, because the caller writes it elsewhere.
     pub findings_only: bool,
-    /// Show at most this many findings.
+    /// Show at most this many findings; `None` for no limit.
     pub max_findings: Option<usize>,
 }
 

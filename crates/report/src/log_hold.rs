@@ -11,11 +11,11 @@ use crate::log::LogReport;
 pub enum Hold {
     /// Only the VLF that is being written is needed.
     Nothing,
-    /// Recovery would start its redo at this LSN.
+    /// A recovery would start its redo in this part of the log.
     Checkpoint,
-    /// The log from this LSN on has not been backed up.
+    /// This part of the log has not been backed up.
     LogBackup,
-    /// An open transaction began at this LSN.
+    /// The oldest open transaction began in this part of the log.
     ActiveTransaction,
 }
 
@@ -72,7 +72,7 @@ impl LogReport<'_> {
         self.open.iter().filter(|transaction| transaction.begin.is_some()).min_by_key(|transaction| transaction.begin)
     }
 
-    /// Bytes of log from a record's block to the end.
+    /// The bytes of log from the block with the record `lsn` to the end of the log.
     fn bytes_from(&self, lsn: Lsn) -> u64 {
         let needed = self.log.run().iter().filter(|placed| placed.vlf.sequence >= lsn.vlf);
         let bytes = needed.map(|placed| {

@@ -51,7 +51,7 @@ pub struct Replaced {
     pub after: String,
 }
 
-/// The rowset of the page that a record changes.
+/// The rowset that owns the page that a record changes; `None` if the catalog does not have the rowset.
 pub fn rowset_of<'d>(database: &'d Database, place: &PageChange) -> Option<&'d Rowset> {
     let unit = database.units.get(database.unit_index(AllocUnitId::from_header(place.index_id, place.object_id))?)?;
     database.rowset_of(unit)
@@ -96,7 +96,8 @@ fn columns_of(database: &Database, rowset: &Rowset, level: Level, bytes: &[u8]) 
     }
 }
 
-/// Decodes a replaced piece of a row. If the piece is a whole fixed-length column, it is shown as that column's value.
+/// Decodes the bytes of a row that a record replaces. If the bytes are the whole value of a fixed-length column, they
+/// are shown as this value; otherwise, in hexadecimal.
 fn replaced(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_>) -> Replaced {
     let is_plain = rowset.expansion.is_none() && !rowset.is_row_compressed();
     let is_it = |column: &&catalog::RowsetColumn| {
@@ -129,7 +130,7 @@ fn replaced(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_
     }
 }
 
-/// The name of the fixed-length column that contains a piece.
+/// The name of the fixed-length column that contains all replaced bytes; `None` if no single column contains them.
 fn fixed_column(database: &Database, rowset: &Rowset, level: Level, piece: &Piece<'_>) -> Option<String> {
     let length = piece.before.len().max(piece.after.len());
     let holds = |column: &&catalog::RowsetColumn| {

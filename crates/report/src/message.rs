@@ -45,7 +45,7 @@ pub(crate) fn of_finding(report: &Report, finding: &Finding) -> (u16, u8, String
     (whole.0, whole.1, text)
 }
 
-/// Splits `3853, State 1: text` into number, state and text.
+/// Splits `3853, State 1: text` into number, state and text. `None` if `text` has another form.
 fn unwrapped(text: &str) -> Option<((u16, u8), &str)> {
     let (number, rest) = text.split_once(", State ")?;
     let (state, inner) = rest.split_once(": ")?;
@@ -165,8 +165,8 @@ pub(crate) fn catalog_updated(report: &Report) -> Option<Message> {
     })
 }
 
-/// Message 8921: facts were lost because temporary files failed. The message is not a finding: the list of what was not
-/// verified has the lost facts, and stderr reports the failure.
+/// Message 8921, which says that facts were lost because temporary files failed; `None` if no facts were lost. The
+/// message is not a finding: the list of what was not verified has the lost facts, and stderr reports the failure.
 pub(crate) fn facts_lost(report: &Report) -> Option<Message> {
     let is_lost = report.not_verified.iter().any(|entry| entry.limit.id == limits::TREE_KEY_BOUNDS_LOST.id);
     let text = "Check terminated. A failure was detected while collecting facts. Possibly tempdb out of space or a system table \
@@ -174,7 +174,7 @@ pub(crate) fn facts_lost(report: &Report) -> Option<Message> {
     is_lost.then(|| message(8921, text.to_owned()))
 }
 
-/// A time as messages print it: `Mar 10 2011  8:09AM` for `2011-03-10 08:09:00.000`.
+/// A time as messages print it: `Mar 10 2011  8:09AM` for `2011-03-10 08:09:00.000`. `None` if `time` has another form.
 fn date(time: &str) -> Option<String> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let part = |at: std::ops::Range<usize>| time.get(at)?.parse::<usize>().ok();

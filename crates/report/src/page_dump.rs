@@ -37,11 +37,12 @@ pub struct PageDump<'a> {
     pub at: PageId,
     /// The bytes of the page as read from the file. Torn-page protection may have replaced some bits.
     pub bytes: &'a PageBytes,
-    /// The states of the page in the allocation maps.
+    /// The states of the page in the allocation maps; `None` if these states are unknown.
     pub allocation: Option<&'a Allocation>,
-    /// Whether an index page is a leaf. If unknown, a page of level 0 counts as a leaf.
+    /// Whether the page, if it is an index page, is a leaf. With `None`, a page of level 0 counts as a leaf.
     pub leaf: Option<bool>,
-    /// A function that decodes the columns of a record and returns them with their names.
+    /// A function that decodes the columns of a record and returns them with their names; `None` if the columns are
+    /// unknown.
     pub columns: Option<&'a Columns<'a>>,
 }
 

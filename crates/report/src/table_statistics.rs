@@ -137,8 +137,8 @@ impl<'a> Entry<'a> {
 
     fn value(&self, step: &Step<'_>) -> String {
         let info = self.statistics.columns.first().copied().flatten().map_or(TypeInfo::default(), |column| column.info);
-        // A row of the table has only a pointer to a value of this type, but a step of the histogram contains the value
-        // itself.
+        // For the types text and ntext, a row of the table has only a pointer to the value. A step of the histogram
+        // contains the value itself, which is decoded as varchar or nvarchar.
         let info = match info.xtype {
             xtype::TEXT => TypeInfo { xtype: xtype::VARCHAR, ..info },
             xtype::NTEXT => TypeInfo { xtype: xtype::NVARCHAR, ..info },

@@ -45,7 +45,7 @@ impl Columns {
     }
 }
 
-/// Messages that name the parent page as their reference.
+/// The messages whose columns RefFile, RefPage and RefSlot name the parent page.
 const NAME_PARENT: [u16; 2] = [8976, 8980];
 
 /// The level of summaries and counts.
@@ -63,7 +63,7 @@ pub fn write(columns: Columns, report: &Report, view: View, out: &mut dyn io::Wr
     rows.csv.flush()
 }
 
-/// Writes a row for each of these informational messages. The messages belong to no object.
+/// Writes a row for each of `messages`, which are informational and belong to no object.
 pub(crate) fn write_messages(columns: Columns, messages: &[Message], out: &mut dyn io::Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(columns.names()).map_err(io_error)?;
@@ -157,8 +157,8 @@ impl Rows<'_> {
     }
 
     fn findings(&mut self, group: &Group) -> io::Result<()> {
-        // The row of message 8928 names the parent page. A later message about the same page names that parent, so the
-        // findings of a page are collected first.
+        // The row of message 8928 names the parent page, but only a later message about the same page tells which page
+        // is the parent. The findings of a page are therefore collected before their rows are written.
         let mut waiting: Vec<Cow<'_, Finding>> = Vec::new();
         for finding in self.gate.pass(self.report, group) {
             if finding.page.is_none() {
@@ -175,7 +175,7 @@ impl Rows<'_> {
         self.page_of_findings(&waiting)
     }
 
-    /// Writes the findings that have the same page and owner.
+    /// Writes the rows of findings that all have the same page and owner.
     fn page_of_findings(&mut self, findings: &[Cow<'_, Finding>]) -> io::Result<()> {
         let names_parent = |finding: &&Cow<'_, Finding>| NAME_PARENT.contains(&finding.check.msg);
         let parent = findings.iter().find(names_parent).map(|finding| (finding.ref_page, finding.ref_slot));

@@ -149,8 +149,8 @@ fn what_follows_from_a_missing_stripe_is_one_line_of_text_and_all_of_json() {
     );
     assert!(!text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");
     assert_eq!(shown(Format::Json, &report, QUIET).matches("\"kind\":\"not_verified\"").count(), 4);
-    // If the report has findings, damage may be the reason why something was not verified. Entries with this reason are
-    // then shown.
+    // With findings in the report, damage may be the reason for the entry `index.damaged`, so this entry must now be
+    // shown. The entry `pages.unreadable` follows from the missing stripe and must stay hidden.
     report.findings = case_16().findings;
     let text = shown(Format::Text, &report, QUIET);
     assert!(text.contains("index.damaged") && !text.contains("pages.unreadable"), "{text}");

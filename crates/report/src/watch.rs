@@ -135,7 +135,7 @@ pub fn write(item: &Item, status: Status, format: WatchFormat, out: &mut dyn io:
                 (findings, _) => format!("{findings} findings; "),
             };
             if !item.reason.is_empty() {
-                // The line already shows the path.
+                // The line already shows the path, so the path is removed from the start of the reason.
                 let path = format!("{}: ", found.paths.join(", "));
                 let reason = item.reason.strip_prefix(&path).unwrap_or(&item.reason);
                 text.push_str(&format!(": {counted}{}", printable(reason)));

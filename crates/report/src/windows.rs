@@ -123,7 +123,8 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
     let rest = match (done.left_bytes(), done.is_fixed) {
-        // If no cross-references are compared, an image never counts as closed, even after all its pages were read.
+        // An image counts as closed when all its pages were read and all its cross-references were compared. If
+        // cross-references are not compared, the image is only fully read.
         (0, _) if view.closed.is_none() => "fully read".to_owned(),
         (0, _) => "closed".to_owned(),
         (left, true) => {
@@ -170,8 +171,8 @@ fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     format!("Closed: {said}.{}", verdict(view, kept, "proof"))
 }
 
-/// A sentence that says that a promise is broken or cannot be kept; empty if the promise is kept. `what` names the
-/// promised action: a read or a proof.
+/// A sentence that says that a promise is broken or cannot be kept; empty if the promise is kept. `what` is the word
+/// for the promised action: `read`, or `proof` for the verification of cross-references.
 fn verdict(view: &WindowView<'_>, kept: Kept, what: &str) -> String {
     let Some(within) = view.within else { return String::new() };
     let promised = span_text(within.as_secs());
@@ -196,7 +197,8 @@ fn verdict(view: &WindowView<'_>, kept: Kept, what: &str) -> String {
     }
 }
 
-/// The least recently read range in use, and the time of that read.
+/// The least recently read range in use, and the time of that read in seconds since 1970. `None` if no range in use was
+/// read.
 fn oldest<'v>(view: &'v WindowView<'_>) -> Option<(&'v Range, i64)> {
     view.in_use().filter_map(|range| Some((range, range.read_at?))).min_by_key(|(range, at)| (*at, range.id))
 }
@@ -290,7 +292,8 @@ fn date(seconds: i64) -> String {
     time::text_of_seconds(seconds).chars().take(10).collect()
 }
 
-/// An age as text. The age is rounded up: if a user promises the printed time span, the age keeps this promise.
+/// Formats an age, rounded up. The real age is therefore never greater than the printed age, which a user may use as a
+/// promise.
 fn aged(seconds: u64) -> String {
     let (unit, one, many) = match seconds {
         0..=7200 => (60, "minute", "minutes"),

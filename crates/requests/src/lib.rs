@@ -46,7 +46,7 @@ impl Request {
         (path, fields(query.as_bytes()))
     }
 
-    /// The value of the cookie with this name.
+    /// The value of the cookie with this name; `None` if the request does not have this cookie.
     pub fn cookie(&self, name: &str) -> Option<&str> {
         let pairs =
             self.cookie.as_deref().unwrap_or_default().split(';').filter_map(|pair| pair.trim().split_once('='));

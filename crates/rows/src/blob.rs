@@ -10,8 +10,8 @@ use source::PageSource;
 
 use crate::Unreadable;
 
-/// The most levels in the tree of a value. A value has at most 2 GB, and a node below the root links to more than 400
-/// others, so real trees are lower.
+/// The maximum number of levels in the tree of a value. Real trees have fewer levels: a value has at most 2 GB, and a
+/// node below the root links to more than 400 other nodes.
 const MAX_LEVELS: usize = 8;
 
 /// A value that is stored off the row: its ID, its length, and the place where its pieces begin.

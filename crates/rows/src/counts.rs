@@ -24,13 +24,14 @@ pub enum Why {
     OtherType(u8),
     /// The page is encrypted.
     Encrypted,
-    /// The page is a damaged IAM page. The pages that it and the later IAM pages of its chain list are unknown.
+    /// The page is a damaged IAM page. The pages listed by this IAM page, and by the later IAM pages of its chain, are
+    /// unknown.
     AllocationMap,
-    /// The page is an IAM page in a file that was not given. The pages that it and the later IAM pages of its chain
-    /// list are unknown.
+    /// The page is an IAM page in a file that was not given. The pages listed by this IAM page, and by the later IAM
+    /// pages of its chain, are unknown.
     MapNotGiven,
-    /// The page is an IAM page beyond the end of its file. The pages that it and the later IAM pages of its chain list
-    /// are unknown.
+    /// The page is an IAM page beyond the end of its file. The pages listed by this IAM page, and by the later IAM
+    /// pages of its chain, are unknown.
     MapBeyondEnd,
     /// The PFS page that describes this page cannot be read, so this page may have been freed.
     UseUnknown,

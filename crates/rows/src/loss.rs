@@ -1,5 +1,5 @@
 //! Describes what a table loses when pages are damaged: the number of lost rows, the keys or addresses of these rows,
-//! and those of their columns that can still be found elsewhere.
+//! and the columns whose values can still be found elsewhere.
 
 use format::PageId;
 
@@ -59,7 +59,7 @@ pub enum WhichRows {
         /// The upper limit of the range; `None` if the range has no known upper limit.
         to: Option<KeyBound>,
     },
-    /// The rows at all slots of these heap pages.
+    /// The rows in all slots of the unreadable heap pages.
     Slots,
     /// Unknown, because everything that points to the pages is damaged too. The pages may have held no rows.
     Unknown,

@@ -176,7 +176,8 @@ fn absent<'v>(column: &ColumnPlan<'v>, at: usize, work: &mut Work) -> Value<'v> 
     }
 }
 
-/// In a default, a bit has a byte of its own.
+/// Returns the kind with which a default of a column is decoded. A default stores a bit in a byte of its own, and a
+/// vardecimal value as a normal decimal.
 fn default_kind(kind: Kind) -> Kind {
     match kind {
         Kind::Bit(_) => Kind::Bit(0),

@@ -1,4 +1,4 @@
-//! Delivers the rows that the normal reading of a table leaves out, and states how certain they are.
+//! Delivers the rows that a normal scan of a table leaves out, with the reasons why they may not be current rows.
 
 mod difference;
 mod ghosts;

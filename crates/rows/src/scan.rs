@@ -185,7 +185,8 @@ fn order_of(source: &dyn PageSource, database: &Database, rowset: &Rowset, optio
             None => break,
         }
     }
-    // A truncated B-tree has entries for fewer leaf pages than exist.
+    // If the B-tree has lost entries, some leaf pages that are in use cannot be reached from the root. Key order would
+    // omit their rows.
     let mut allocated = Allocated::of(source, unit);
     while let Some(next) = allocated.next_page() {
         if let Ok(page) = next

@@ -80,7 +80,7 @@ pub(crate) fn by_links(source: &dyn PageSource, unit: &AllocUnit, page: PageId) 
     Beside { left, right }
 }
 
-/// The first or the last row of a sound leaf, as an uncompressed record.
+/// The first or the last row of a leaf, as an uncompressed record. `None` if the leaf is damaged or has no rows.
 pub(crate) fn edge_row(
     source: &dyn PageSource,
     (unit, rowset): (&AllocUnit, &Rowset),

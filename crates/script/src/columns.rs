@@ -145,7 +145,8 @@ impl Script<'_> {
         }
     }
 
-    /// The default of a column, with the name of its constraint.
+    /// The DEFAULT clause of a column, with the name of its constraint; a comment if the clause cannot be written.
+    /// `None` if the column has no default.
     fn default(&self, facts: &ColumnFacts, column: &str) -> Option<String> {
         if facts.default_id == 0 {
             return None;

@@ -1,9 +1,9 @@
 //! Text constants and batches that every script runner passes on unchanged.
 //!
-//! sqlcmd, osql and SSMS cut a script into batches at `GO` lines. They obey lines such as `:r FILE`, `!!dir` and
-//! `exit`, and sqlcmd replaces `$(name)`. Some of them do this even within quotes, brackets and comments. The server
-//! itself joins two lines of a constant if the first ends with a backslash. A constant that contains one of these is
-//! therefore concatenated from parts.
+//! sqlcmd, osql and SSMS cut a script into batches at `GO` lines. These programs obey lines such as `:r FILE`, `!!dir`
+//! and `exit`, and sqlcmd replaces `$(name)`. Some do so even within quotes, brackets and comments. The server itself
+//! joins two lines of a constant if the first line ends with a backslash. A constant that contains such a line or
+//! variable is therefore concatenated from parts.
 
 use format::bytes::plain_start;
 
@@ -27,9 +27,10 @@ const NUL: &[u8] = b"'+NCHAR(0)+N'";
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Constant {
-    /// Whether the line contains only blanks so far.
+    /// Whether the current line of the text contains only blanks so far.
     at_line_start: bool,
-    /// The first letters of the line, while they can still be the start of a command.
+    /// The letters at the start of the current line, while they may still be the start of a command. They are not
+    /// written yet.
     word: [u8; LONGEST],
     letters: usize,
     last: u8,
@@ -172,7 +173,7 @@ pub fn batch(statement: &str) -> String {
     constant.add(&mut out, statement.as_bytes());
     constant.finish(&mut out);
     out.extend_from_slice(EXECUTED.as_bytes());
-    // The output is always whole UTF-8 characters.
+    // Text is split only between characters, so the output is valid UTF-8.
     String::from_utf8_lossy(&out).into_owned()
 }
 

@@ -35,8 +35,9 @@ impl Script<'_> {
         self.database.constraints.iter().filter(of).filter_map(|constraint| self.add_constraint(constraint)).collect()
     }
 
-    /// `ALTER TABLE ... ADD CONSTRAINT` for a CHECK or FOREIGN KEY constraint. If the constraint is disabled in the
-    /// catalog, a statement that disables it follows.
+    /// `ALTER TABLE ... ADD CONSTRAINT` for a CHECK or FOREIGN KEY constraint, or a comment if it cannot be written. If
+    /// the constraint is disabled in the catalog, a statement that disables it follows. `None` if the table is not in
+    /// the catalog.
     pub fn add_constraint(&self, constraint: &Constraint) -> Option<String> {
         let (table, name) = (self.table_name(constraint.table_id)?, quote(&constraint.name));
         let check = if constraint.is_trusted() { "CHECK" } else { "NOCHECK" };

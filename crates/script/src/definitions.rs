@@ -148,7 +148,7 @@ impl Definitions {
             + texts as u64
     }
 
-    /// The text of a default, rule or CHECK constraint.
+    /// The text of a default, rule or CHECK constraint; `None` if the catalog has no text for this object.
     pub fn object_text(&self, object_id: i32) -> Option<&ModuleText> {
         [1, 0].into_iter().find_map(|sub_id| self.text(class::MODULE, object_id, sub_id))
     }

@@ -45,7 +45,7 @@ pub(crate) fn enclosed(text: &str) -> Option<String> {
 }
 
 /// The length of a delimited text in bytes, up to and including the closing character. A doubled closing character does
-/// not end it.
+/// not end the text. `None` if the text does not end.
 pub(crate) fn delimited(text: &str, close: char) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -66,7 +66,7 @@ pub(crate) fn line_comment(text: &str) -> Option<usize> {
     (!line.contains(names::is_line_break)).then_some(end + 1)
 }
 
-/// The length in bytes of a `/* */` comment, which may contain further comments.
+/// The length in bytes of a `/* */` comment, which may contain nested comments. `None` if the comment does not end.
 pub(crate) fn comment(text: &str) -> Option<usize> {
     let (mut at, mut depth) = (0, 0_usize);
     loop {

@@ -80,9 +80,10 @@ impl Script<'_> {
         ))
     }
 
-    /// `ALTER INDEX ... DISABLE` and `REBUILD`. After DISABLE, the engine rebuilds the index from the table and not
-    /// from the index's own pages. Disabling a primary key or unique constraint also disables the foreign keys that
-    /// refer to it, so the statements enable these foreign keys again.
+    /// `ALTER INDEX ... DISABLE` and `REBUILD`. `None` for a heap, and for the clustered index of a table. After
+    /// DISABLE, the engine rebuilds the index from the table and not from the index's own pages. Disabling a primary
+    /// key or unique constraint also disables the foreign keys that refer to it, so the statements enable these foreign
+    /// keys again.
     ///
     /// Disabling the clustered index of an indexed view frees its pages and disables the other indexes of the view, so
     /// the statements rebuild all indexes of the view from the tables.

@@ -103,7 +103,7 @@ fn defines(text: &str) -> bool {
     begins && is_next(&KINDS) && !text.contains('\0')
 }
 
-/// The first word after blanks and comments, and the text after the word.
+/// The first word after blanks and comments, and the text after this word. `None` if no word follows.
 fn next_word(text: &str) -> Option<(&str, &str)> {
     let mut rest = text;
     loop {

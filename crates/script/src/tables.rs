@@ -30,7 +30,7 @@ impl Script<'_> {
         Some(text)
     }
 
-    /// `PERIOD FOR SYSTEM_TIME (start, end)` of a temporal table.
+    /// `PERIOD FOR SYSTEM_TIME (start, end)` of a temporal table; `None` for other tables.
     fn period(&self, object_id: i32) -> Option<String> {
         const START: u32 = 0x1000_0000;
         const END: u32 = 0x2000_0000;

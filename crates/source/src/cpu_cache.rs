@@ -14,9 +14,10 @@ const LARGE_CACHE_BYTES: u64 = 1 << 20;
 /// The pages to copy at a time with a small cache: 32 pages are 256 KB, which is half of a cache of 512 KB.
 const FEW_PAGES: u32 = 32;
 
-/// The most pages to copy from a file before these pages are checked, if the system reads the file ahead. With a small
-/// core cache, the copied pages should fit into that cache. With a large core cache and a file in the system's cache,
-/// copies of a megabyte are faster than smaller copies (docs/speed.md, "Reads from the page cache").
+/// Returns the maximum number of pages to copy from a file before these pages are checked, if the system reads the file
+/// ahead. With a small core cache, the copied pages should fit into that cache. With a large core cache, and a file in
+/// the system's cache, copies of a megabyte are faster than smaller copies (docs/speed.md, "Reads from the page
+/// cache").
 pub(crate) fn pages_per_copy(is_in_memory: bool) -> u32 {
     static IS_LARGE: LazyLock<bool> =
         LazyLock::new(|| second_level_bytes(Path::new(SECOND_LEVEL)).is_some_and(|bytes| bytes >= LARGE_CACHE_BYTES));

@@ -34,7 +34,7 @@ pub struct DataFiles {
 }
 
 impl DataFiles {
-    /// Opens the files of one database, in any order; the content of a file shows what it is.
+    /// Opens the files of one database, in any order. The kind of each file is determined from its content.
     ///
     /// * If a path names a folder, the data files in it are opened.
     /// * If data files are given, log files are ignored, and so are folders that contain logs but no data files.
@@ -95,7 +95,7 @@ impl DataFiles {
         let of = |file: &DataFile| file.binding_guid;
         let bindings: BTreeSet<[u8; 16]> = in_it().filter_map(of).collect();
         let primaries: BTreeSet<[u8; 16]> = in_it().filter(|file| file.file_id == 1).filter_map(of).collect();
-        // If the files were named individually and at most one database has a primary file among them,
+        // If the files were named individually and the primary files among them belong to at most one database,
         // `check_one_database` returns a more specific error.
         if bindings.len() < 2 || folder.is_none() && primaries.len() < 2 {
             return Ok(());
@@ -116,8 +116,8 @@ impl DataFiles {
             databases.push((name, paths));
         }
         databases.sort();
-        // The error message shows the files of one database as an example. A database with its primary file is
-        // preferred, because it can be checked.
+        // The error message shows the files of one database as an example. The example is preferably a database whose
+        // primary file was given, because only such a database can be checked.
         let is_whole = |paths: &[PathBuf]| {
             paths.first().is_some_and(|path| self.files.iter().any(|file| file.path == *path && file.file_id == 1))
         };
@@ -146,8 +146,8 @@ impl DataFiles {
         self.snapshot.as_mut().map_or(Ok(()), Snapshot::read_directly)
     }
 
-    /// Fills `buffer` with the pages of a file as they are stored, starting with page `first`. Calls `of_base` with the
-    /// index in `buffer` of each page that comes from the base of a snapshot.
+    /// Fills `buffer` with the stored bytes of a file's pages, starting with page `first`. If the file belongs to a
+    /// snapshot, calls `of_base` for each page that comes from the base file, with the index of the page in `buffer`.
     pub(crate) fn read_stored(
         &self,
         file: usize,
@@ -165,8 +165,8 @@ impl DataFiles {
     }
 }
 
-/// The name that the database with the primary file at `path` has on its server. `None` if the boot page cannot be
-/// read.
+/// Returns the name of a database on its server; `path` is the path of its primary file. `None` if the boot page cannot
+/// be read.
 pub fn database_name(path: &Path) -> Option<String> {
     name_in(&SharedFile::open(path).ok()?)
 }
@@ -231,8 +231,8 @@ pub fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Returns an error unless there is exactly one primary file, no file ID occurs twice, all files belong to one
-/// database, and the version is supported.
+/// Returns an error if the files cannot be checked as one database. They must include exactly one primary file, have
+/// different file IDs, belong to the same database, and have a supported version.
 pub(crate) fn check_one_database(source: &dyn PageSource) -> Result<(), OpenError> {
     let files = source.files();
     let primary = files.first().ok_or(OpenError::Nothing)?;
@@ -304,7 +304,7 @@ impl PageSource for DataFiles {
             }
             Ok(read)
         };
-        // Only reads of a single page are retried: if a read of several pages fails, the caller reads each page
+        // Only reads of a single page are retried here. If a read of several pages fails, the caller reads each page
         // separately.
         match if is_page { reads.patiently(attempt) } else { attempt() } {
             Ok(read) if read < wanted => {
@@ -457,7 +457,8 @@ fn open_folder(folder: &Path) -> Result<Folder, OpenError> {
         match storage::kind(&path) {
             Ok(Kind::File { .. }) => paths.push(path),
             Ok(_) => {}
-            // A dangling link is an error if it has the extension of a data file; otherwise it is ignored.
+            // This entry is a dangling link, or an object that cannot be read. A dangling link is an error only if it
+            // has the extension of a data file; otherwise it is ignored.
             Err(cause) if has_data_file_name(&path) || storage::may_be_there(&path, &cause) => {
                 return Err(cannot_follow(&path, cause));
             }

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::{DataFile, storage};
 
 /// Groups data files by the database that their file headers name. Each group is sorted by file ID. Copies of a
-/// database in different folders count as separate databases; copies of a primary file in one folder do too. If it is
+/// database in different folders form separate groups, and so do copies of a primary file in one folder. If it is
 /// unclear which files belong together, they form one group, which cannot be opened.
 ///
-/// A file with a damaged header names no database. If the folder of such files contains files of exactly one known
-/// database, all of them join that database. This requires that all file IDs differ and that `has_file` confirms that
-/// the catalog of the primary file lists each of them. If the folder contains no other database, several such files
-/// form a database of their own under the same conditions. Otherwise, each such file forms a group of its own.
+/// A file with a damaged header names no database. If its folder contains files of exactly one known database, all such
+/// files in the folder join that database. There are two conditions: all file IDs must differ, and `has_file` must
+/// confirm that the catalog of the primary file lists each of these files. If the folder contains no other database,
+/// the files with damaged headers form a database of their own under the same conditions. Otherwise, each of these
+/// files forms a group of its own.
 pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -> bool) -> Vec<Vec<DataFile>> {
     let (bound, unbound): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.binding_guid.is_some());
     let mut by_binding: BTreeMap<Option<[u8; 16]>, Vec<DataFile>> = BTreeMap::new();
@@ -37,7 +38,8 @@ pub fn databases(files: Vec<DataFile>, has_file: &dyn Fn(&DataFile, &DataFile) -
     databases
 }
 
-/// Whether `known` and `nameless` may form one database; the headers of the `nameless` files name no database.
+/// Whether the files `known` and `nameless` may form one database. The headers of the `nameless` files are damaged and
+/// name no database.
 fn is_database(
     known: &[DataFile],
     nameless: &[DataFile],
@@ -62,13 +64,15 @@ fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     let is_whole = |files: &[DataFile]| is_one(files) && files.len() == ids.len();
     let (whole, rest): (Vec<_>, Vec<_>) = by_folder(files).into_values().partition(|files| is_whole(files));
     let mut found: Vec<Vec<DataFile>> = whole;
-    // If a folder has no primary file, the database is spread over several folders, so the files are not split.
+    // If one of the folders contains no primary file, these are not copies: the database is spread over several
+    // folders. The files are then not split.
     let has_primaries = rest.iter().all(|files| files.iter().any(|file| file.file_id == 1));
     match has_primaries {
         true => found.extend(rest),
         false => found.push(rest.into_iter().flatten().collect()),
     }
-    // A group that contains only primary files consists of copies of one file.
+    // If a group contains only primary files, the files are copies of one file, and each of them forms a group of its
+    // own.
     let split = |files: Vec<DataFile>| match files.iter().all(|file| file.file_id == 1) {
         true => files.into_iter().map(|file| vec![file]).collect(),
         false => vec![files],
@@ -139,7 +143,7 @@ mod tests {
         let in_folders =
             [("x/a.mdf", 1, Some(1)), ("x/a.ndf", 3, Some(1)), ("y/a.mdf", 1, Some(1)), ("y/a.ndf", 3, Some(1))];
         assert_eq!(grouped(&in_folders), [["x/a.mdf", "x/a.ndf"], ["y/a.mdf", "y/a.ndf"]]);
-        // Each of the two secondary files could belong to the database.
+        // Both `a.ndf` and `b.ndf` have file ID 3, and each of them could belong to the database of `a.mdf`.
         let unclear = [("a.mdf", 1, Some(1)), ("a.ndf", 3, Some(1)), ("b.ndf", 3, Some(1)), ("c.mdf", 1, Some(2))];
         assert_eq!(grouped(&unclear), [vec!["a.mdf", "a.ndf", "b.ndf"], vec!["c.mdf"]]);
     }

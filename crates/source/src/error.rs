@@ -194,7 +194,8 @@ pub enum OpenError {
         /// The LSN at which the set's log starts.
         first: Lsn,
     },
-    /// A log backup of the same database from another recovery fork: before or after a restore to an earlier point.
+    /// The set is a log backup of the same database, but of another recovery fork: from before or after a restore to an
+    /// earlier point.
     #[error("{}: set {position} is of another recovery fork than the full backup {}: the database was restored between the two backups", path.display(), other.display())]
     OtherFork {
         /// Path of the file.
@@ -291,7 +292,8 @@ pub enum OpenError {
         /// Path of the backup to which it should belong.
         other: PathBuf,
     },
-    /// The media header of the file cannot be read, so it is unknown whether the file belongs to the other given files.
+    /// The media header of the file cannot be read. It is therefore unknown whether the file belongs to the other given
+    /// files.
     #[error("{}: the media header cannot be read, so this file cannot be matched with the other files; copy the file again, or take a new backup", path.display())]
     UnknownMedia {
         /// Path of the file.
@@ -455,7 +457,7 @@ pub fn arguments(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| argument(path)).collect::<Vec<_>>().join(" ")
 }
 
-/// The remedy for a folder that directly contains no data files.
+/// Returns the remedy for a folder that contains no data files itself.
 fn look_below(folder: &Path) -> String {
     let entries = storage::list(folder).unwrap_or_default();
     match entries.iter().any(|entry| entry.is_folder || entry.path.is_dir()) {
@@ -563,8 +565,8 @@ pub enum ReadError {
     },
 }
 
-/// A hint that names the command that reads this kind of file, as the end of a message. The kind of the file follows
-/// from its name. Empty if no command reads it.
+/// Returns the end of an error message, which names the command that can read a file of this kind. The extension of the
+/// file shows its kind. Empty if no command can read it.
 fn who_reads(path: &Path) -> &'static str {
     let is_of = |extension: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension));
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();

@@ -1,5 +1,6 @@
-//! Failed reads. Each failure is recorded immediately and reported at the end of the run, regardless of the phase that
-//! caused it and of how that phase handled it. Transient errors are retried a limited number of times.
+//! Failed reads. Each failure is recorded at once and reported at the end of the run, no matter which phase of the
+//! check caused it and how this phase handled it. Reads that fail with a transient error are retried a limited number
+//! of times.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -12,8 +13,8 @@ use crate::ReadError;
 
 /// The pause before each retry.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
-/// After this number of reads of a file have failed in spite of retries, reads of this file are no longer retried. A
-/// broken disk stays broken, and each attempt may take seconds.
+/// The number of failed reads of a file after which reads of this file are no longer retried. Only reads that failed in
+/// spite of retries are counted. A broken disk stays broken, and each attempt may take seconds.
 const MAX_IN_VAIN: u32 = 16;
 /// The most failed places to record per file; further places are only counted.
 const MAX_PLACES: usize = 4096;
@@ -143,8 +144,8 @@ impl Reads {
     }
 }
 
-/// Whether a read may succeed if it is repeated shortly after. This is the case if the medium or the connection caused
-/// the error, and not the request.
+/// Whether a read may succeed if it is soon repeated. This is the case if the medium or the connection caused the
+/// error, but not if the request itself was wrong.
 fn may_pass(cause: &io::Error) -> bool {
     const EIO: i32 = 5;
     let kinds =

@@ -64,7 +64,8 @@ impl Archive {
         ARCHIVES.iter().find(|archive| start.starts_with(archive.start))
     }
 
-    /// A command that checks the backup in the archive without decompressing it to disk first.
+    /// Returns a command that decompresses the archive into a pipe and checks the backup there, without writing it to
+    /// disk first.
     pub(crate) fn pipe(&self, path: &Path) -> String {
         let path = if path.as_os_str() == "-" { "FILE".to_owned() } else { argument(path) };
         format!("{} {path} | mdfsck check -", self.command)
@@ -76,8 +77,8 @@ pub(crate) struct Holder {
     /// The kind of file, and what can be checked instead.
     pub(crate) text: &'static str,
     start: &'static [u8],
-    /// Names of files in the archive. One of them must occur in the first pages. If this list is empty, the first bytes
-    /// of the file identify the kind.
+    /// Names of files in the archive. If this list is not empty, the first bytes of the file do not suffice to identify
+    /// the kind: one of these names must also occur in the first pages, or the file must have one of `extensions`.
     members: &'static [&'static str],
     /// Extensions that identify the kind if the first pages do not.
     extensions: &'static [&'static str],
@@ -98,8 +99,8 @@ const HOLDERS: [Holder; 3] = [
     },
     Holder {
         text: "is a disk image (VHD): mount the image read-only, and check its files",
-        // A fixed-size virtual disk begins with the partition table of the disk and not with these bytes. It is
-        // recognized by its extension and by the signature of the partition table.
+        // These bytes are at the start of a virtual disk, unless it has a fixed size. A fixed-size virtual disk begins
+        // with the partition table of the disk, and is recognized by its extension and by the signature of this table.
         start: b"conectix",
         members: &[],
         extensions: &["vhd"],

@@ -1,9 +1,9 @@
 //! The sources of pages.
 //!
-//! [`PageSource`] separates the checks from storage: the checks read pages through it, and do not know whether the
-//! pages are in data files, in a backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one database;
-//! [`BackupPages`] reads a backup of it. Both open their files read-only, shared with other programs, and use large
-//! positioned reads. Files are never memory-mapped and never written.
+//! [`PageSource`] separates the checks from storage: the checks read all pages through this trait, and do not know
+//! whether the pages are in data files, in a backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one
+//! database; [`BackupPages`] reads a backup of a database. Both types open their files read-only, shared with other
+//! programs, and use large positioned reads. Files are never memory-mapped and never written.
 
 // Code may index only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]
@@ -44,8 +44,8 @@ use std::path::{Path, PathBuf};
 use format::page::PAGE_BYTES;
 use format::{PageBytes, PageId};
 
-/// The part of a memory grant that the program itself uses, in bytes: its code and tables, including object storage,
-/// and its read buffers. Measured with a catalog of 10,000 tables.
+/// The part of a memory grant that the program itself uses, in bytes: code and tables (including those for object
+/// storage), and read buffers. Measured with a catalog of 10,000 tables.
 pub const PROGRAM_BYTES: u64 = 11 << 20;
 
 /// One data file of a database.
@@ -96,22 +96,23 @@ pub trait PageSource: Sync {
         let _ = (first, pages);
     }
 
-    /// The most pages from `first` that one request should read if the pages are used immediately after. The number is
-    /// small if the system reads ahead after [`Self::prefetch`]: the copied pages are then still in the processor's
-    /// cache when they are used. If each request is expensive, all pages should be read by one request.
+    /// Returns the maximum number of pages, from `first` on, that one request should read if the pages are used
+    /// immediately after it. If the system reads ahead after [`Self::prefetch`], the number is small, so that the
+    /// copied pages are still in the processor's cache when they are used. If each request is expensive, one request
+    /// should read all pages.
     fn pages_per_read(&self, first: PageId) -> u32 {
         let _ = first;
         u32::MAX
     }
 
-    /// All failed reads up to now. For data files, only reads of single pages count: a larger read that fails is
-    /// repeated page by page.
+    /// Returns all failed reads up to now. For data files, only failed reads of single pages are included, because a
+    /// larger read that fails is repeated page by page.
     fn read_faults(&self) -> ReadFaults {
         ReadFaults::default()
     }
 
-    /// The backup that contains the pages, if any. The backup gives access to its log and to reports of damage outside
-    /// the pages.
+    /// Returns the backup that contains the pages, if any. The result also gives access to the log in the backup, and
+    /// to reports of damage outside the pages.
     fn backup(&self) -> Option<&BackupPages> {
         None
     }
@@ -121,14 +122,15 @@ pub trait PageSource: Sync {
         None
     }
 
-    /// The pages that lack changes in the log or are newer than their snapshot, in ascending order. An empty slice
-    /// means that there are no such pages; `None` means that the source does not know them.
+    /// Returns the pages in flight, in ascending order: the pages that lack changes in the log, and the pages that are
+    /// newer than their snapshot. An empty slice means that there are no such pages. `None` means that the source does
+    /// not know its pages in flight.
     fn in_flight(&self) -> Option<&[PageId]> {
         self.backup().and_then(BackupPages::in_flight)
     }
 
-    /// The pages in flight that are damaged in the files and that no log record formats anew. The log does not repair
-    /// these pages, so their damage is proven.
+    /// Returns the pages of [`Self::in_flight`] that are damaged in the files and that no log record formats anew. The
+    /// log does not repair these pages, so their damage is certain.
     fn damaged_in_flight(&self) -> &[PageId] {
         &[]
     }

@@ -23,7 +23,7 @@ pub struct MemoryFiles {
 struct Content {
     path: PathBuf,
     bytes: Arc<Vec<u8>>,
-    /// The number of available bytes. It is less than the length of the content if the file was cut off.
+    /// The number of available bytes. If the file was cut off, this number is less than the length of the content.
     length: usize,
     changed: BTreeMap<u32, Arc<PageBytes>>,
 }
@@ -86,7 +86,8 @@ impl MemoryFiles {
         Ok(this)
     }
 
-    /// The same database with some pages replaced; pages outside the files are ignored.
+    /// Returns the same database, in which the pages of `changes` replace the old pages. Pages outside the files are
+    /// ignored.
     ///
     /// # Errors
     /// [`OpenError`] if the changed files are no longer the data files of one database.

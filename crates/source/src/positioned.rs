@@ -1,4 +1,4 @@
-//! Positioned reads. They share no cursor, so threads need no lock.
+//! Reads at a given offset of a file. Such reads share no file cursor, so several threads can read without a lock.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -68,8 +68,8 @@ enum Shared {
 #[derive(Debug)]
 struct LocalFile {
     file: File,
-    /// Whether the length of the file was 0 when it was opened. Such a file is never read: some files in /proc have a
-    /// length of 0 but have content, and reading some of them blocks forever.
+    /// Whether the length of the file was 0 when it was opened. Such a file is never read. Some files in /proc report a
+    /// length of 0 although they have content, and reading some of these files blocks forever.
     is_empty: bool,
     /// Further handles of the file, because Windows serializes the reads of one handle.
     #[cfg(windows)]
@@ -84,7 +84,7 @@ impl SharedFile {
         cfg!(target_os = "linux") && matches!(self.0, Shared::Local(_))
     }
 
-    /// Whether the range of the last query was in the system's cache.
+    /// Whether the range of the last announcement was in the system's cache.
     pub(crate) fn is_in_memory(&self) -> bool {
         match &self.0 {
             #[cfg(target_os = "linux")]
@@ -133,8 +133,8 @@ impl SharedFile {
     pub(crate) fn first_hole(&self) -> Option<u64> {
         let Shared::Local(local) = &self.0 else { return None };
         let metadata = local.file.metadata().ok()?;
-        // The number of allocated blocks does not show holes: on a compressing file system, every file has fewer blocks
-        // than its length needs.
+        // The number of allocated blocks cannot be used to detect holes, because on a compressing file system every
+        // file has fewer blocks than its length needs.
         #[cfg(target_os = "linux")]
         {
             let hole = rustix::fs::seek(&local.file, rustix::fs::SeekFrom::Hole(0));
@@ -244,8 +244,8 @@ pub(crate) fn will_need(file: &SharedFile, offset: u64, bytes: u64) {
 
 #[cfg(target_os = "linux")]
 fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
-    // Whether the range is in the system's cache is guessed from three bytes: the first, the middle and the last. A
-    // wrong guess costs only speed.
+    // To guess whether the range is in the system's cache, three of its bytes are tested: the first, the middle and the
+    // last. A wrong guess costs only speed.
     let last = bytes.saturating_sub(1);
     let places = [0, last / 2, last].map(|place| offset.saturating_add(place));
     if local.announcements.is_due(bytes, || places.into_iter().all(|place| is_in_memory(&local.file, place))) {
@@ -254,8 +254,8 @@ fn local_will_need(local: &LocalFile, offset: u64, bytes: u64) {
     }
 }
 
-/// Whether the byte at `offset` can be read without waiting for a disk. The result is also true after the end of the
-/// file, and false if the file system cannot tell.
+/// Whether the byte at `offset` can be read without waiting for a disk. After the end of the file, the result is true.
+/// If the file system cannot tell, the result is false.
 #[cfg(target_os = "linux")]
 fn is_in_memory(file: &File, offset: u64) -> bool {
     let mut byte = [0];

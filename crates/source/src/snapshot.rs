@@ -1,5 +1,6 @@
 //! Database snapshots. The sparse files of a snapshot contain the old versions of the pages that were changed after the
-//! snapshot was taken. They are laid over the files of their database, which is called the base.
+//! snapshot was taken. To read the snapshot, these files are laid over the files of their database, which is called the
+//! base.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use crate::buffer::is_aligned;
 use crate::positioned::{Cache, SharedFile, read_fully_at};
 use crate::{DataFile, DataFiles, OpenError, PageSource};
 
-/// The number of bytes at the start of a file that show whether it may belong to a snapshot. They contain all
-/// allocation maps of the first GAM interval.
+/// The number of bytes at the start of a file that are needed to decide whether it may belong to a snapshot. These
+/// bytes contain all allocation maps of the first GAM interval.
 pub(crate) const START_BYTES: usize = 8 * PAGE_BYTES;
 
 /// Page numbers of the allocation maps at the start of every data file: PFS, GAM, SGAM, differential map, minimally
@@ -67,8 +68,8 @@ pub(crate) struct SnapshotFile {
     pub(crate) is_sparse: bool,
 }
 
-/// Whether a data file belongs to a snapshot. Its name, its file header and missing allocation maps show this. The file
-/// begins with the bytes `start`, and its first hole is at offset `hole`.
+/// Whether a data file belongs to a snapshot, according to its name, its file header, and missing allocation maps.
+/// `start` holds the first bytes of the file; `hole` is the offset of its first hole.
 pub(crate) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool {
     let is_lacking = |map: &&usize| start.get(**map * PAGE_BYTES..(**map + 1) * PAGE_BYTES).is_some_and(is_zeros);
     shows_snapshot(path, says_sparse(start), MAPS.iter().filter(is_lacking).count(), hole)
@@ -77,9 +78,9 @@ pub(crate) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool 
 /// Makes the decision of [`is_snapshot`]. `says_sparse` is the sparse flag of the file header (`None` if the header is
 /// damaged), and `lacking` is the number of missing allocation maps.
 fn shows_snapshot(path: &Path, says_sparse: Option<bool>, lacking: usize, hole: Option<u64>) -> bool {
-    // Missing maps alone prove nothing, because damage may fill maps with zeros; holes alone prove nothing, because
-    // copy programs turn zeros into holes. Without a flag or a name, the file counts as a snapshot only if maps are
-    // missing and there is a hole within the range of the catalog.
+    // Missing maps alone prove nothing, because damage may fill maps with zeros. Holes alone prove nothing either,
+    // because copy programs turn zeros into holes. A file without a flag or a name of a snapshot therefore counts as a
+    // snapshot only if it has both: missing maps, and a hole within the range of the catalog.
     let lacks_catalog = says_sparse.is_some() && lacking > 1 && hole.is_some_and(|at| at < CATALOG_BYTES);
     let is_named = has_snapshot_name(path) && (hole.is_some() || lacking > 0);
     says_sparse == Some(true) || is_named || lacks_catalog
@@ -102,8 +103,8 @@ fn has_snapshot_name(path: &Path) -> bool {
     name.ends_with(".ss") || name.rsplit_once("_mssql_dbcc").is_some_and(is_of_dbcc)
 }
 
-/// The paths of data files that are copies of snapshot files without their holes. Such a copy is named like a snapshot
-/// file and contains zeros where another file, its base, contains pages.
+/// Returns the paths of data files that are copies of snapshot files, but have lost the holes. Such a copy is named
+/// like a snapshot file, and contains zeros where its base (another of the files) contains pages.
 pub fn copies_without_holes(files: &[&DataFile]) -> Vec<PathBuf> {
     let has_lost = |file: &DataFile, base: &DataFile| {
         let open = |file: &DataFile| SharedFile::open(&file.path).ok();
@@ -289,8 +290,7 @@ impl Snapshot {
         for at in of_base {
             let Some(page) = bytes.get(at * PAGE_BYTES..).and_then(<[u8]>::first_chunk::<PAGE_BYTES>) else { continue };
             let number = first + at as u32;
-            // Damaged pages are left out, because their LSN is meaningless. A damaged page needs no other evidence than
-            // its checksum.
+            // Damaged pages are left out: their LSN is meaningless, and their checksum already proves the damage.
             if Page::new(page).header().lsn() > moment && pfs.has(number) && verify(page).is_ok() {
                 newer.count += 1;
                 if newer.pages.len() < MOST_NEWER {

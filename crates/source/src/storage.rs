@@ -1,8 +1,9 @@
-//! Access to files by path: files of the local system, and objects in object storage if the program supports it.
+//! Access to files by path: files of the local system, and objects in object storage if the program supports object
+//! storage.
 //!
-//! A URL (`s3://bucket/sales.bak`) can be used wherever a path can. This crate does not read URLs itself. A program
-//! passes an [`ObjectStorage`] to [`use_storage`]. From then on, this object storage opens and lists all paths that are
-//! URLs.
+//! A URL (`s3://bucket/sales.bak`) can be used wherever a path can. This crate has no code to access URLs. A program
+//! passes an [`ObjectStorage`] to [`use_storage`], and from then on, this object storage opens and lists all paths that
+//! are URLs.
 
 use std::fmt;
 use std::fs;
@@ -33,8 +34,8 @@ pub trait ObjectStorage: Send + Sync {
     /// Announces that the objects at these URLs will be opened soon.
     fn announce(&self, urls: &[&str]);
 
-    /// Forgets which objects exist and which could not be opened, so that the next use of an object looks it up again.
-    /// Objects that are open do not change.
+    /// Forgets which objects exist and which objects could not be opened, so that the next use of an object looks the
+    /// object up again. Objects that are already open do not change.
     fn forget(&self);
 
     /// The most memory used for contents of objects up to now, in bytes.
@@ -160,8 +161,9 @@ pub fn kind(path: &Path) -> io::Result<Kind> {
     })
 }
 
-/// Whether something may exist at `path` although [`kind`] failed. A request for an object may fail for many reasons.
-/// An entry of a local folder for which [`kind`] fails is a dangling link.
+/// Whether something may exist at `path` although [`kind`] failed. A request for an object may fail for other reasons
+/// than a missing object, so the result is true for a URL unless the cause is `NotFound`. For a local path the result
+/// is false: a folder entry for which [`kind`] fails is a dangling link.
 pub fn may_be_there(path: &Path, cause: &io::Error) -> bool {
     url(path).is_some() && cause.kind() != io::ErrorKind::NotFound
 }
@@ -234,7 +236,8 @@ pub fn announce<'p>(paths: impl Iterator<Item = &'p Path>) {
     }
 }
 
-/// The path with all links resolved, which is the same for all names of a file. A URL is its own canonical path.
+/// Returns the path with all links resolved. All names of a file have the same canonical path. A URL is its own
+/// canonical path.
 pub fn canonical(path: &Path) -> io::Result<PathBuf> {
     if url(path).is_some() { Ok(path.to_owned()) } else { fs::canonicalize(path) }
 }

@@ -23,8 +23,8 @@ impl<'a> Throttled<'a> {
         Self { inner, bytes_per_second: bytes_per_second.max(1), free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until a read may start. Each read reserves its time slot while it holds the lock, and then releases the
-    /// lock before it sleeps, so that it does not block other threads.
+    /// Waits until a read may start. Each read reserves its time slot under the lock. It then releases the lock before
+    /// it sleeps, so that other threads can reserve their slots.
     fn wait(&self, bytes: usize) {
         let time = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let now = Instant::now();

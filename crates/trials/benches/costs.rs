@@ -14,8 +14,8 @@ const TEXT_BYTES: usize = 7_600;
 /// The maximum processor time per page. It is a thousand times the processor time of a page without constraints.
 const MOST_MICROSECONDS_PER_PAGE: f64 = 2_000.0;
 
-/// Terms of expressions. Each has a name for the reason why it is slow, and a condition that is always false. `#` is
-/// replaced by a number; the more rows a page has, the smaller the number is.
+/// Terms of expressions. Each entry consists of a name, which says why the term is slow, and the term, a condition that
+/// is always false. `#` is replaced by a number, which is smaller if a page has more rows.
 const TERMS: [(&str, &str); 12] = [
     ("LIKE, no match", "replicate('a',#) like '%aaaaaaaaab'"),
     ("LIKE, sets", "replicate('a',#) like '%[a-z]%[0-9]'"),
@@ -64,8 +64,8 @@ fn check(description: &Description, constraints: bool) -> (Report, f64) {
     (report, seconds)
 }
 
-/// Checks the database with an expression of as many terms as the limits and the length of the text allow. Returns the
-/// cost in microseconds per page, and the number of terms.
+/// Checks the database with an expression that has as many terms as the complexity limits and the maximum length of the
+/// text allow. Returns the cost in microseconds per page, and the number of terms.
 fn cost(term: &str, rows_per_page: u64) -> (f64, usize) {
     let condition = |terms: usize| format!("(NOT ({}))", vec![term; terms].join(" OR "));
     let most = TEXT_BYTES / (term.len() + 4);

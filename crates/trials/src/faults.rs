@@ -206,8 +206,8 @@ fn encrypt_parts(fault: Fault, bytes: &mut Vec<u8>, random: &mut Random) -> Opti
     Some(place)
 }
 
-/// Replaces one page, one sector or the whole file by its content at an earlier time. Returns a text that says what was
-/// replaced.
+/// Replaces one page, one sector or the whole file by its content at an earlier time. Returns a text that says which
+/// part was replaced.
 fn take_back(fault: Fault, bytes: &mut Vec<u8>, earlier: &[u8], random: &mut Random) -> Option<String> {
     if fault == Fault::EarlierFile {
         *bytes = earlier.to_vec();

@@ -28,7 +28,8 @@ pub use request::request;
 /// An entry point; it must accept any bytes.
 pub type Target = fn(&[u8]);
 
-/// The entry points by name. An entry point that changes a database or a backup starts from a minimal one in this list.
+/// The entry points by name. When they are called from this list, the entry points that change a database use a minimal
+/// file, and the input of `backup` is a whole backup.
 pub const TARGETS: &[(&str, Target)] = &[
     ("page", page),
     ("record", record),

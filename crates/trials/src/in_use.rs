@@ -70,7 +70,7 @@ pub struct Recovered<'s> {
     pub end: format::Lsn,
     /// The number of blocks that the file contains after the end of the log.
     pub later_blocks: u64,
-    /// Why the log and the data files may not belong together.
+    /// The reason to doubt that the log and the data files belong together; `None` if there is no such reason.
     pub contradiction: Option<&'static str>,
     /// The comparison of the unrecovered pages with the log.
     pub audit: LogAudit,

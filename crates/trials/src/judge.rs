@@ -11,7 +11,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages};
 
-/// The maximum time of a trial divided by the time of a check of the sound database.
+/// The maximum ratio of the time of a trial to the time of a check of the sound database.
 pub(crate) const SLOWER: u32 = 10;
 /// A trial that takes less time than this never counts as a hang, because the machine may have been busy.
 pub(crate) const SLACK: Duration = Duration::from_millis(300);
@@ -45,7 +45,8 @@ pub(crate) fn judge(
     let limit = (baseline.time * SLOWER).max(SLACK);
     for _ in 0..RETRIES {
         if elapsed > limit {
-            // The first time may be long because the machine was busy.
+            // The check is timed again, because the machine may have been busy the first time. The shortest time is
+            // used.
             elapsed = elapsed.min(clocked(&check).1);
         }
     }
@@ -100,8 +101,9 @@ pub(crate) fn changed_files(before: &[Content], now: &[Content]) -> Vec<(String,
     before.iter().zip(now).filter_map(changed).collect()
 }
 
-/// The verdict on a report. The sound database has no findings, so all findings come from the damage. A "not verified"
-/// line counts only if the report of the sound database does not have it, or has it with a lower count.
+/// Returns the verdict on a report. The sound database has no findings, so all findings come from the damage. A "not
+/// verified" line is used only if it is new: if the report on the sound database lacks this line, or has it with a
+/// lower count.
 fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
     if report.findings.is_empty() && !report.read_errors.is_empty() {
         return refused(&report.read_errors, reach);
@@ -117,7 +119,7 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
         };
     }
     let text = |finding: &Finding| format!("{} {}", finding.check.id, finding.text(&report.names()));
-    // A finding that is not counted in the summary continues the finding before it.
+    // A finding of the class `Uncounted` only continues the finding before it, so it is not judged separately.
     for finding in report.findings.iter().filter(|finding| finding.class() != Class::Uncounted) {
         if !reach.explains(&finding, report) {
             return Verdict::FalseAlarm(text(&finding));

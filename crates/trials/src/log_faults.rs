@@ -4,7 +4,8 @@ use format::log::vlf;
 use trials::log_layout::{Layout, Part, SECTOR_BYTES, seal};
 use trials::mutate::Random;
 
-/// Offsets of fields in the header of a log block. This constant is the offset of the size of the previous block.
+/// Offset of the size of the previous block, in the header of a log block. The next constant is the offset of the
+/// block's first LSN.
 const PREVIOUS_SIZE: usize = 0x0A;
 const FIRST_LSN: usize = 0x0C;
 /// Fields in the header of a VLF: offset and length in bytes.
@@ -19,8 +20,8 @@ pub(crate) struct Changed {
     pub(crate) what: String,
     /// Whether the checksums match the changed log.
     pub(crate) is_sealed: bool,
-    /// Whether some sectors of a block are marked as left over from an earlier use of the VLF. An interrupted write
-    /// leaves the same marks.
+    /// Whether some sectors of a block are marked as left over from an earlier use of the VLF. After an interrupted
+    /// write, a block has the same marks.
     pub(crate) leaves_a_cut_write: bool,
 }
 
@@ -66,7 +67,8 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
         }
         1 => {
             (0..=random.below(3)).for_each(|_| flip(&mut bytes[range.clone()], random));
-            // In one of 32 cases, two flipped bits cancel each other out, so the checksum is still right.
+            // In one of 32 cases, the two flipped bits cancel each other out in the checksum, so the checksum of the
+            // changed block is still right.
             let mut sealed = bytes[range.clone()].to_vec();
             seal(&mut sealed);
             is_sealed = sealed == bytes[range];

@@ -17,7 +17,7 @@ pub(crate) struct Mutant {
     pub(crate) what: String,
     /// The reason why the damage may go unnoticed; `None` if it must be noticed.
     pub(crate) harmless: Option<String>,
-    /// Whether the damaged bytes are earlier content of the same place.
+    /// Whether the damaged bytes are an earlier content of the same page or file.
     pub(crate) is_older: bool,
     pub(crate) damage: Damage,
 }

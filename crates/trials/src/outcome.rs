@@ -9,8 +9,8 @@ pub(crate) struct Outcome {
     pub(crate) kind: String,
     /// The database, and the place and values of the damage, for human readers.
     pub(crate) what: String,
-    /// The reason why the damage may go unnoticed; `None` if it must be noticed. With the verdict `Kept`, this is the
-    /// excuse that was used.
+    /// The reason why the damage may go unnoticed; `None` if it must be noticed. If the verdict is `Kept`, this field
+    /// has the excuse for a result that differs from the truth.
     pub(crate) harmless: Option<String>,
     /// The verdict.
     pub(crate) verdict: Verdict,
@@ -33,8 +33,8 @@ pub(crate) enum Verdict {
     Refused,
     /// The report has no findings, but lists more as not verified than the report on the sound database.
     NotVerified,
-    /// The report has no findings. The places that it lists as not verified, or the reason for refusing, have nothing
-    /// to do with the damage. Counts as silent.
+    /// The report has no findings, and nothing in it concerns the damage: neither the places that are listed as not
+    /// verified, nor the reason for refusing. Such a trial is counted as silent.
     Unrelated(String),
     /// The report has no findings, and lists nothing more as not verified than the report on the sound database.
     Silent,
@@ -48,8 +48,7 @@ pub(crate) enum Verdict {
     Exceeded(String),
     /// The answers of two ways to run the check differ.
     Differs(String),
-    /// The program broke a promise: it ended with a wrong exit status, left a partial result, or was killed by a
-    /// signal.
+    /// The program broke a promise: it ended with a wrong exit status or by a signal, or it left a partial result.
     Broke(String),
     /// The program kept all promises.
     Kept,
@@ -91,8 +90,8 @@ impl Outcome {
 pub(crate) struct Tally {
     pub(crate) tried: u64,
     pub(crate) executions: u64,
-    /// The number of trials with damage that must be noticed. Each of these trials is also counted in one of the next
-    /// five fields, or as another kind of failure.
+    /// The number of trials with damage that must be noticed. The next five fields divide these trials by their result;
+    /// trials with another kind of failure are counted elsewhere.
     pub(crate) load_bearing: u64,
     pub(crate) right: u64,
     pub(crate) elsewhere: u64,
@@ -111,8 +110,8 @@ pub(crate) struct Tally {
     pub(crate) exceeded: u64,
     pub(crate) differences: u64,
     pub(crate) broken: u64,
-    /// The number of trials with findings. The next field counts those trials in which no finding names the damage.
-    /// Trials with damage that may go unnoticed are included in both fields.
+    /// The number of trials with findings. The next field counts those of them in which no finding names the damage.
+    /// Both fields include trials with damage that may go unnoticed.
     pub(crate) with_findings: u64,
     pub(crate) named_elsewhere: u64,
     pub(crate) worst_time: f64,
@@ -129,7 +128,8 @@ impl Tally {
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.tried += 1;
         self.executions += outcome.executions;
-        // Other trials have no damage that must be noticed, or are not judged by findings.
+        // Only trials with damage that must be noticed are counted. Trials with the verdict `Kept` are not judged by
+        // their findings.
         let is_load_bearing = outcome.harmless.is_none() && outcome.verdict != Verdict::Kept;
         self.load_bearing += u64::from(is_load_bearing);
         let is_elsewhere = matches!(outcome.verdict, Verdict::Elsewhere(_));

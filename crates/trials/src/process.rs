@@ -1,5 +1,5 @@
-//! Runs the program as a process until it ends. Limits can be set for the process. A small library, the shim, can
-//! intercept the system calls of the process and let them fail.
+//! Runs the program as a process until the program ends. Limits can be set for the process. A small library, called the
+//! shim, can intercept system calls of the process and make them fail.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -64,13 +64,13 @@ pub(crate) struct Run<'a> {
     /// The faults that the shim causes, as a value of the variable `TRIALS_FAULTS`; empty to run without the shim.
     pub(crate) faults: &'static str,
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Whether stdout is a pipe from which nothing reads.
+    /// Whether stdout is a pipe whose reading end is closed.
     pub(crate) is_unheard: bool,
 }
 
 impl Program {
-    /// Takes the program at the path `asked`. If `asked` is `None`, takes the program next to this one, and rebuilds it
-    /// first if the workspace exists. Also compiles the shim.
+    /// Finds the program under test: the file at `asked`, or the program next to this one if `asked` is `None`. In the
+    /// second case, and if the workspace exists, the program is first rebuilt. Also compiles the shim.
     pub(crate) fn find(asked: Option<&Path>) -> Result<Self, String> {
         let binary = match asked {
             Some(path) => path.to_owned(),

@@ -20,8 +20,8 @@ const RECORD_BYTES: usize = 400;
 /// The maximum distance in bytes from the changed byte to the position named in a finding about a backup. Neither a
 /// block nor a record of a compressed backup is longer than this.
 const CONTAINER_SLACK: u64 = 128 << 10;
-/// Check IDs of findings about a whole stream or a whole backup set. These findings name the start of the stream or
-/// set.
+/// Check IDs of findings about a whole stream or a whole backup set. The position in such a finding is the start of the
+/// stream or set.
 const ABOUT_A_WHOLE: [&str; 5] = [
     "backup.data-checksum",
     "backup.configuration",
@@ -40,8 +40,8 @@ pub(crate) struct Reach {
     /// Indexes that have pages with earlier content. If a row is missing from one of these pages, a finding names the
     /// index but not the page.
     older_indexes: BTreeSet<(i32, i32)>,
-    /// The objects that own the changed pages, and the objects that changed catalog rows name; `None` if any object may
-    /// be affected.
+    /// The affected objects: the owners of the changed pages, and the objects that changed catalog rows describe.
+    /// `None` if any object may be affected.
     objects: Option<BTreeSet<i32>>,
     /// Names of the affected objects, pages and files, as "not verified" lines print them.
     scopes: Vec<String>,
@@ -50,8 +50,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// The possible effects of the pages that differ between `sound` and `damaged`. `sound` is the subject or a backup
-    /// of it.
+    /// Determines the possible effects of the differences between the pages of `sound` and the pages of `damaged`.
+    /// `sound` is the subject or a backup of the subject.
     pub(crate) fn of(subject: &Subject, sound: &dyn PageSource, damaged: &dyn PageSource) -> Self {
         let mut pages = BTreeSet::new();
         for file in sound.files() {
@@ -84,7 +84,7 @@ impl Reach {
         self
     }
 
-    /// Adds the indexes of the changed pages. For damage that replaces pages by earlier versions.
+    /// Adds the indexes of the changed pages. Used if the damage replaces pages by earlier versions of them.
     pub(crate) fn older(mut self, subject: &Subject) -> Self {
         let index = |page: &PageId| {
             let unit = Page::new(&*read(&subject.files, *page)?).header().alloc_unit();
@@ -108,7 +108,8 @@ impl Reach {
     /// Whether a finding may be a consequence of the damage.
     pub(crate) fn explains(&self, finding: &Finding, report: &Report) -> bool {
         if is_of_the_container(finding) {
-            // Pages missing from a backup set may belong to any of its stripes; the finding names the first stripe.
+            // If pages are missing from a backup set, any of its stripes may be damaged, but the finding names only the
+            // first stripe.
             let is_of_the_set = finding.check.id == "backup.pages-missing";
             return is_of_the_set || self.files.iter().any(|(name, _)| device(finding).ends_with(name.as_str()));
         }
@@ -187,8 +188,9 @@ fn owner(subject: &Subject, source: &dyn PageSource, page: PageId) -> Option<i32
     subject.object(Page::new(&*read(source, page)?).header().alloc_unit())
 }
 
-/// The objects that a damaged page may affect: its owner before the damage, its owner after the damage, and the owners
-/// of pages that it now describes differently. `None` if the page may affect any object.
+/// Returns the objects that a damaged page may affect; `None` if the page may affect any object. For an allocation
+/// page, these are the owners of the pages that it now describes differently. For another page, these are its owners
+/// before and after the damage. For a page of a system table, the objects that its changed rows name are added.
 fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     match subject.role(page) {
         PageRole::Free => Some(BTreeSet::new()),
@@ -207,9 +209,9 @@ fn reached(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<
     }
 }
 
-/// The objects of the pages that a changed allocation map describes differently. `None` if the map changed outside of
-/// its bits, because the page may then belong to any object. Also `None` if the page protection reveals the damage,
-/// because a check then ignores the content of the map.
+/// Returns the objects that own the pages that a changed allocation map describes differently. `None` if the map also
+/// changed outside of its bits, because its bits may then describe the pages of any object. Also `None` if the page
+/// protection reveals the damage, because a check then ignores the map.
 fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -> Option<BTreeSet<i32>> {
     if rules::is_broken(&*damaged.read_page(page)?) {
         return None;
@@ -231,9 +233,9 @@ fn reached_by_a_map(subject: &Subject, damaged: &dyn PageSource, page: PageId) -
     is_known.then(|| others.chain(owner(subject, &subject.files, page)).collect())
 }
 
-/// The objects that changed rows of a base table name, before or after the change. A row names an object by its object
-/// ID, or by the ID of a rowset, allocation unit or page of the object. `None` if the page also changed outside of its
-/// rows.
+/// Returns the objects that are named in changed rows of a base table, before or after the change. A row names an
+/// object by its object ID, or by the ID of a rowset, allocation unit or page of the object. `None` if the page also
+/// changed outside of its rows.
 fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes) -> Option<BTreeSet<i32>> {
     let slots = Page::new(before).header().slot_count.get();
     let starts: BTreeSet<usize> =
@@ -257,8 +259,8 @@ fn named_by_changed_rows(subject: &Subject, before: &PageBytes, now: &PageBytes)
     Some(objects)
 }
 
-/// The objects that the bytes may name. The bytes are read as the ID of an object, a rowset, an allocation unit and a
-/// page.
+/// Returns the objects that the bytes may name. The bytes are tried as an object ID, a rowset ID, an allocation unit ID
+/// and a page ID.
 fn named_at(subject: &Subject, bytes: &[u8]) -> Vec<i32> {
     let database = &subject.database;
     let mut found = Vec::new();

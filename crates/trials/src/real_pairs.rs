@@ -1,5 +1,5 @@
-//! Real databases at rest, with their logs. A database is taken back along its log to a point in time at which it was
-//! in use.
+//! Real databases at rest, with their logs. By undoing log records, a database is taken back to a point in time at
+//! which it was in use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -38,8 +38,8 @@ pub(crate) struct Pair {
     /// For each DELETE_SPLIT, the bytes of the INSERT_ROWS record that moved its rows.
     moved: HashMap<Lsn, Vec<u8>>,
     checkpoints: Vec<Checkpoint>,
-    /// For each transaction, the LSNs of its first and last records. The last is `None` if the transaction had not
-    /// ended.
+    /// For each transaction, the LSNs of its first and its last record. The second LSN is `None` if the transaction had
+    /// not ended when the log ended.
     transactions: Vec<(Lsn, Option<Lsn>)>,
     /// The earliest LSN to which the database can be taken back. At least one page cannot be taken back further.
     floor: Lsn,
@@ -60,7 +60,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The LSN at which redo starts.
+    /// Returns the LSN at which redo starts at this point in time.
     pub(crate) fn redo_from(&self) -> Lsn {
         self.checkpoint.redo_from
     }
@@ -122,7 +122,8 @@ impl Pair {
             floor: Lsn::default(),
         };
         this.read(&log)?;
-        // A checkpoint that is later than the checkpoint in the boot page may not have written all its pages yet.
+        // Only checkpoints up to the one in the boot page are used. A later checkpoint may not have written all its
+        // pages yet.
         this.checkpoints.retain(|checkpoint| checkpoint.begin <= last_checkpoint);
         this.find_floor();
         Some(this)
@@ -199,9 +200,9 @@ impl Pair {
         self.records_of(page).partition_point(|(lsn, _)| *lsn < moment.redo_from())
     }
 
-    /// Takes a page back to its state after the first `kept` of its log records. If a record cannot be taken back, the
-    /// error is the LSN of this record. Before the record that formats the page, the result is a page of zeros, because
-    /// the earlier content is unknown.
+    /// Takes a page back to its state after the first `kept` of its log records. If a record cannot be undone, the
+    /// error is the LSN of this record. The content before the record that formats the page is unknown, so the page
+    /// before this record is a page of zeros.
     fn back(&self, id: PageId, kept: usize) -> Result<PastPage, Lsn> {
         let records = self.records_of(id);
         let last = records.last().map(|(lsn, _)| *lsn).unwrap_or_default();
@@ -221,8 +222,8 @@ impl Pair {
             if views[number].operation() == Operation::FORMAT_PAGE {
                 break;
             }
-            // If the page LSN differs from the LSN of the previous record, there may have been a change without a log
-            // record between the two records.
+            // After a record is undone, the page LSN must equal the LSN of the record before it. Otherwise, a change
+            // without a log record may have occurred between the two records.
             if number.checked_sub(1).is_some_and(|before| records[before].0 != page.lsn()) {
                 return Err(*lsn);
             }
@@ -235,7 +236,7 @@ impl Pair {
         Some(*self.back(id, kept).ok()?.finish().ok()?)
     }
 
-    /// The number of log records of a page before its earliest known state.
+    /// Returns the number of log records of a page that precede its earliest known state.
     fn reach(&self, page: PageId) -> usize {
         let formats = |(_, bytes): &(Lsn, Vec<u8>)| LogRecord::new(bytes).operation() == Operation::FORMAT_PAGE;
         match self.records_of(page).iter().rposition(formats) {
@@ -251,8 +252,8 @@ impl Pair {
             let end = *random.pick(&ends)?;
             let before: Vec<Checkpoint> =
                 self.checkpoints.iter().filter(|checkpoint| checkpoint.end <= end).copied().collect();
-            // The last checkpoint is chosen in most cases. An earlier checkpoint is also possible, because a boot page
-            // may name an earlier one.
+            // In most cases, the last checkpoint is chosen. Sometimes an earlier checkpoint is chosen, because a boot
+            // page may name an earlier one.
             let back = if random.below(3) == 0 { random.below(5) } else { 0 };
             let Some(checkpoint) = before.len().checked_sub(1 + back).and_then(|at| before.get(at)) else { continue };
             return Some(Moment { end, checkpoint: *checkpoint });
@@ -332,8 +333,8 @@ impl Pair {
                 std::cmp::Ordering::Greater => {
                     vlf[PARITY_AT] = 0;
                     vlf[SEQUENCE].fill(0);
-                    // At this point in time, no block of this VLF had been written. A block that continues the log
-                    // would look like evidence of a damaged VLF header.
+                    // At this point in time, this VLF contained no block yet. A remaining block that continues the log
+                    // would look like evidence of a damaged VLF header, so all blocks are overwritten with zeros.
                     vlf.iter_mut().skip(format::log::vlf::HEADER_BYTES as usize).for_each(|byte| *byte = 0);
                 }
             }
@@ -352,8 +353,8 @@ impl Pair {
         self.records_of(page).get(last).map(|(lsn, bytes)| (*lsn, LogRecord::new(bytes)))
     }
 
-    /// A page after a lost write. The page lacks the change of a log record, although this record is before the start
-    /// of redo.
+    /// Returns a page after a lost write: the page lacks the change of a log record that precedes the start of redo, so
+    /// redo does not repair the page.
     pub(crate) fn before_redo(&self, page: PageId, moment: &Moment, random: &mut Random) -> Option<PageBytes> {
         let (reach, must_have) = (self.reach(page), self.records_before_redo(page, moment));
         let lacking = must_have.checked_sub(reach).filter(|lacking| *lacking > 0)?;

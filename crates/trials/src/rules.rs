@@ -1,5 +1,5 @@
-//! The reasons why damage may go unnoticed. They come from the list of the mutation matrix, and from additional rules
-//! that were written after trials found more such damage.
+//! The reasons why damage may go unnoticed. Some come from the published list of the mutation matrix. The others are
+//! additional rules, written after trials had found more damage of this kind.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::subject::Subject;
 
 /// The additional rules, as a tab-separated table with the columns `structure`, `fields`, `where` and `reason`.
 const RULES: &str = include_str!("../exemptions.tsv");
-/// The reason why a changed page may have a right checksum.
+/// The reason why the checksum of a changed page may be right although it was not corrected.
 pub(crate) const BLIND_SPOT: &str = "The checksum is the same: it cannot see a change done twice in one sector.";
 
 /// The reason why changed bytes that belong to no field may go unnoticed.
@@ -33,9 +33,10 @@ pub(crate) fn reason(subject: &Subject, page: PageId, structure: &str, field: &s
     RULES.lines().skip(1).find(is_one).and_then(|line| line.split('\t').nth(3)).map(str::to_owned)
 }
 
-/// The fields that the changed bytes of a page belong to.
+/// The fields to which the changed bytes of a page belong.
 pub(crate) struct Changes {
-    /// The structure and the field of one change. If some change must be noticed, this is the first such change.
+    /// The structure and field of one change: the first change that must be noticed, if there is one, or otherwise any
+    /// change.
     pub(crate) kind: String,
     /// The reason why the changes may go unnoticed; `None` if some changed field must be noticed.
     pub(crate) harmless: Option<String>,

@@ -1,11 +1,11 @@
-//! Values that trials share. Each is created when a trial first needs it.
+//! Values that several trials share. Each value is created when a trial first needs it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A place for a value that is created once.
 type Place<T> = Arc<OnceLock<Arc<T>>>;
 
-/// Values by number. The values that were created first come first.
+/// Values, each identified by a number. They are in the order of their creation.
 pub(crate) struct Shared<T>(Mutex<Vec<(u64, Place<T>)>>);
 
 impl<T> Default for Shared<T> {

@@ -19,11 +19,11 @@ use crate::shared::Shared;
 const TRIALS_PER_DATABASE: u64 = 50;
 /// The number of databases in memory at the same time.
 const KEPT: usize = 12;
-/// The approximate maximum size of a random database in bytes. A single table may have a quarter of this size. The
-/// limit keeps the time of a trial at some milliseconds.
+/// The approximate maximum size of a random database in bytes. A single table may have at most a quarter of this size.
+/// The limit keeps a trial as short as some milliseconds.
 const MOST_BYTES: usize = 6 << 20;
-/// Every fourth database is a specimen, which contains every kind of structure. Two of the other three databases
-/// in each group of four are random; [`HISTORIES_AT`] describes the third.
+/// Every fourth database is a specimen, which contains every kind of structure. [`HISTORIES_AT`] describes another of
+/// the four databases in each group; the remaining two are random.
 const SPECIMEN_EVERY: u64 = 4;
 /// In each group of [`SPECIMEN_EVERY`] databases, the database at this position has tables with added and dropped
 /// columns.

@@ -26,8 +26,8 @@ const HEADINGS: [&str; 18] = [
     "worst time, peak",
 ];
 
-/// If a campaign has at most this many kinds of damage, the report shows all of them. Otherwise it shows only the kinds
-/// with failures.
+/// The maximum number of kinds of damage for which the report shows all kinds. If a campaign has more kinds, the report
+/// shows only the kinds with failures.
 const FEW_KINDS: usize = 8;
 
 /// The report in Markdown.

@@ -1,17 +1,17 @@
 //! Programs that tests use and that may be missing on a machine. `.ci/tools` defines the names of these programs.
 //!
-//! A test that lacks a program is skipped and reports that. If the environment variable MDFSCK_REQUIRE names the
-//! program, as in `MDFSCK_REQUIRE=chromium,promtool`, the test fails instead. Tests in other languages use the same
-//! variable.
+//! If such a program is missing, the test is skipped and prints a message. If the environment variable MDFSCK_REQUIRE
+//! names the program, as in `MDFSCK_REQUIRE=chromium,promtool`, the test fails instead. Tests in other languages use
+//! the same variable.
 
 use std::process::{Command, Stdio};
 
-/// Whether this program is installed, which means that `--version` starts it.
+/// Whether this program is installed. It counts as installed if it can be started with `--version`.
 pub fn is_here(program: &str) -> bool {
     Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok()
 }
 
-/// The message for skipping a test that lacks these tools.
+/// Returns the message for skipping a test because these tools are missing.
 ///
 /// # Errors
 ///
@@ -20,7 +20,7 @@ pub fn without(missing: &[&str], why: &str) -> Result<String, String> {
     judged(missing, why, &std::env::var("MDFSCK_REQUIRE").unwrap_or_default())
 }
 
-/// Prints the message for skipping a test that lacks this tool.
+/// Prints the message for skipping a test because this tool is missing.
 ///
 /// # Panics
 ///

@@ -12,7 +12,7 @@ use catalog::Database;
 use lab::{Version, orders};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-/// For each version, a file whose system tables equal those of a new database.
+/// For each version, a real file whose system tables are unchanged, as in a new database.
 const FILES: [(Version, &str); 6] = [
     (Version::V611, "edwardyi__rentHouse/App_Data/Database1.mdf"),
     (Version::V661, "itsligo__sampledbs/Bookshop.mdf"),

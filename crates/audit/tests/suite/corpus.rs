@@ -1,4 +1,5 @@
-//! Real databases with their logs. No page contradicts the log, whether the database was shut down cleanly or not.
+//! Audits real databases with their logs. No page may contradict the log, whether the database was shut down cleanly or
+//! not.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Changed pages with a correct checksum, pages newer than the log, and changed logs.
+//! Tests the audit with changed pages whose checksum is correct, with pages newer than the log, and with changed logs.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,7 +154,7 @@ fn pages_of_the_future_leave_the_end_of_the_log_in_doubt() {
 }
 
 /// Gives a page an LSN that belongs to no record: an LSN between two records of the page, or after its last record. The
-/// chain of the page is then broken.
+/// audit must report that the chain of the page is broken.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn pages_whose_lsn_no_record_has_break_their_chain() {
@@ -277,8 +277,8 @@ fn forge(log: &mut [u8], (at, size, record, _): (usize, usize, usize, PageId), p
     true
 }
 
-/// Changes one record so that it names a page that the record does not concern. The checksum of the changed block is
-/// correct.
+/// Changes one record so that the record names a page that it does not concern. The checksum of the changed block is
+/// correct. The audit must not report a finding about the named page.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_record_that_names_another_page_accuses_none() {

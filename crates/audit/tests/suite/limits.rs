@@ -157,7 +157,8 @@ fn encrypted_records_accuse_no_page_and_are_said() {
     assert_eq!(doubts_after(&crashed), [LogAuditDoubtKind::LogEncrypted]);
 }
 
-/// Covers the reasons that the tests above leave out, so that every reason is tested.
+/// Tests the reasons that the other tests of this file leave out, so that every reason why the audit could not compare
+/// pages is tested.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn every_limit_of_the_audit_is_met() {

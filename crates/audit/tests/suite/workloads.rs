@@ -1,4 +1,4 @@
-//! Lab databases with lost writes, with changed bytes, or with a log from another point in time.
+//! Tests the audit with lab databases that have lost writes, changed bytes, or a log from another point in time.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
@@ -70,8 +70,8 @@ fn page_of(lost: &LostWrite) -> PageId {
 }
 
 /// Whether the audit reports the lost write as a finding. If the log has only one record of the page, and that record
-/// names a later LSN than the page has, no other record confirms it. In this case the audit must report a doubt
-/// instead.
+/// names a later LSN than the page has, no other record confirms the evidence. In this case the audit must report a
+/// doubt instead.
 fn is_found(audit: &LogAudit, lost: &LostWrite) -> bool {
     let page = page_of(lost);
     let doubts: Vec<_> = audit.doubts.iter().map(|doubt| (doubt.kind, doubt.scope.clone())).collect();

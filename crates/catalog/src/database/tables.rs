@@ -147,7 +147,7 @@ pub struct Rowset {
     pub rows: i64,
     /// The compression. 0 means none, 1 row, 2 page, 3 columnstore and 4 columnstore archive.
     pub compression: u8,
-    /// The largest number of a null bit; 0 if unknown.
+    /// The highest number of a null bit in the rowset's records; 0 if unknown.
     pub max_null_bit: u16,
     /// The length of the fixed part of leaf records; 0 if unknown.
     pub min_leaf: u16,

@@ -154,7 +154,8 @@ impl Audit {
         (PAGE_BYTES - HEADER_BYTES) as i64 - 2 * i64::from(header.slot_count.get()) - self.records.used_bytes(aligned)
     }
 
-    /// Checks the header fields that can be judged without the content of the page.
+    /// Checks the header fields that can be judged without the content of the page. Returns the page type; `None` if
+    /// the page fails its audit.
     fn header(&self, page: Page<'_>, id: PageId, unit: &Unit, findings: &mut Vec<Finding>) -> Option<PageType> {
         let header = page.header();
         if header.header_version != 1 {

@@ -14,7 +14,7 @@ use crate::registry;
 /// Limit on the findings of one kind that are listed per page.
 pub(super) const MAX_FINDINGS_PER_PAGE: usize = 10;
 
-/// The records of one page at a time.
+/// Audits and counts the records of one page at a time.
 #[derive(Default)]
 pub(super) struct Records {
     spans: Vec<Span>,

@@ -122,7 +122,8 @@ impl<'a> Rowsets<'a> {
     }
 }
 
-/// Columns of a rowset by their ID. If several columns have the same ID, the last one counts. Refilled for each rowset.
+/// The columns of a rowset, by column ID. If several columns have the same ID, the list contains the last of them. The
+/// list is filled again for each rowset.
 #[derive(Default)]
 struct ColumnsById<'a>(Vec<(u32, &'a RowsetColumn)>);
 

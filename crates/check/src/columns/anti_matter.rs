@@ -14,7 +14,8 @@ use crate::registry::{self, limits};
 use crate::rowsets::{anti_matter_column, can_be_paused};
 use crate::units::Units;
 
-/// The anti-matter column of a nonclustered index, if it must be zero in all rows.
+/// Returns the anti-matter column of a nonclustered index. `None` if there is no such column, or if its values need not
+/// be zero because a build of the index can be paused.
 pub(super) fn of_index(database: &Database, rowset: &Rowset) -> Option<RowsetColumn> {
     anti_matter_column(rowset).filter(|_| rowset.index_id > 1 && !can_be_paused(database)).cloned()
 }

@@ -28,7 +28,8 @@ const MOST_BYTES: u64 = 64 << 20;
 #[derive(Default)]
 pub(super) struct DeferredValues {
     list: Vec<Head>,
-    /// Numbers of all values, including those that are not in the list, by the counter of their column.
+    /// The number of values of each column, including values that are not in the list. The index is the column's
+    /// counter.
     seen: ByPlan<u64>,
 }
 
@@ -72,7 +73,7 @@ impl DeferredValues {
         true
     }
 
-    /// Numbers of all values, by the counter of their column.
+    /// Returns the number of values of each column, indexed by the column's counter.
     pub(super) fn seen(&self) -> &ByPlan<u64> {
         &self.seen
     }

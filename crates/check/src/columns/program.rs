@@ -284,8 +284,8 @@ impl Program {
         self.columns.push(Column { name: table.name.clone(), ..Column::sparse(column.info, counter) });
     }
 
-    /// Completes a program with sparse columns after all columns were added. Lists the columns that a vector must not
-    /// contain, and adds an entry that counts values of unknown columns.
+    /// Completes a program with sparse columns after all columns were added. Lists the columns that a sparse vector
+    /// must not contain, and adds an entry that counts values of unknown columns.
     fn close_sparse(&mut self, table: &[TableColumn], counter: usize) {
         self.sparse.sort_by_key(|check| check.id);
         let ids = table.iter().filter(|column| !column.is_sparse()).filter_map(|column| u16::try_from(column.id).ok());

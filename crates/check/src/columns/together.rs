@@ -115,7 +115,7 @@ impl FixedCheck {
     /// Whether the values of all rows are in the column's domain. The bytes of a NULL have no meaning.
     fn holds(self, rows: Rows<'_>, program: &Program) -> bool {
         let Some(column) = program.columns.get(usize::from(self.column)) else { return false };
-        // These rows do not have the column.
+        // Rows that do not have the column have no value to check.
         if !rows.has_fixed(self.offset, self.length) || !rows.has_column(column.null_bit) {
             return true;
         }

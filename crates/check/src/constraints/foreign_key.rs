@@ -21,8 +21,8 @@ use crate::registry::limits;
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
 
-/// Bytes per stored key. A half-full hash table stores two hashes per key: the hash of the whole key and the hash of
-/// its letters.
+/// Bytes per stored key. The table is a half-full hash table with two hashes per key: the hash of the whole key, and
+/// the hash of the letters by which a collation first compares the key.
 const BYTES_PER_KEY: u64 = 80;
 /// The minimum and maximum number of keys that a pass stores. The maximum number of keys needs about 40 MB. Within
 /// these limits, a pass uses half of the unused memory grant.
@@ -74,7 +74,8 @@ pub(super) fn verdict(
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
-        // Equal keys have the same letters, so they are in the same part even if their whole hashes differ.
+        // The part of a key depends on the hash of its letters, if they are known. Equal keys have the same letters, so
+        // they are in the same part even if their whole hashes differ.
         let in_pass = |hash: (u64, u64), letters: Option<(u64, u64)>| letters.unwrap_or(hash).0 % passes == pass;
         // If a key is not certain, it is unknown which other keys are equal to it.
         let (mut has_uncertain, mut has_unknown, mut all_have_letters) = (false, false, true);

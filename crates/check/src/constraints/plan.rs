@@ -25,9 +25,9 @@ pub(crate) enum RowRule {
 
 /// A foreign key.
 pub(crate) struct KeyReference {
-    /// The referencing columns, by unit of the table that has the key.
+    /// For each unit of the referencing table, the referencing columns.
     pub(crate) from: Vec<(UnitIndex, Vec<Named>)>,
-    /// The referenced columns, by unit of the referenced table.
+    /// For each unit of the referenced table, the referenced columns.
     pub(crate) to: Vec<(UnitIndex, Vec<Named>)>,
     /// The name of the referenced table.
     pub(crate) referenced: String,

@@ -107,7 +107,8 @@ const MOST_NAMES: usize = 1024;
 /// Limit on the length of a name in bytes; all names are shorter.
 const MOST_NAME_BYTES: usize = 64;
 
-/// The static name for a text that another process of the same program wrote.
+/// Returns the static name for a text that another process of the same program wrote. `None` if the text is too long to
+/// be a name, or if there are too many names.
 fn name(text: String) -> Option<&'static str> {
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.iter().find(|known| **known == text) {

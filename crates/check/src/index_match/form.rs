@@ -22,8 +22,8 @@ pub(crate) enum Normalization {
 }
 
 impl Normalization {
-    /// The form in which the values of a column are hashed if some rowset of the table or index stores them
-    /// differently.
+    /// Returns the form in which the values of a column are hashed if the rowsets of the table and of the index store
+    /// these values differently.
     pub(crate) fn of(column: &RowsetColumn) -> Self {
         if column.is_vardecimal() { Self::Vardecimal(column.info) } else { Self::of_type(column.info) }
     }

@@ -78,7 +78,7 @@ pub(crate) fn standing(
     IndexedAs::Indexed(hasher.finish())
 }
 
-/// Whether a hashed cell was NULL or had a value.
+/// Whether the value added to a hash was NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hashed {
     Null,
@@ -130,8 +130,8 @@ pub(super) fn locator_bytes(locator: RecordId) -> [u8; 8] {
     page.to_le_bytes()
 }
 
-/// Adds an off-row value. The table may store the value in the row and the index in its LOB pages, or vice versa, so
-/// the hash of an off-row value equals that of the same value stored in the row.
+/// Adds an off-row value. The table may store the value in the row while the index stores it in its LOB pages, or vice
+/// versa. So the hash of an off-row value equals the hash of the same value stored in the row.
 #[cold]
 fn add_off_row(
     hasher: &mut Hasher<'_>,

@@ -26,8 +26,8 @@ use crate::units::UnitIndex;
 use crate::unmatched::{Bounds, Side, unmatched};
 use crate::wire::{Output, SumsError};
 
-/// Limit on the unmatched rows that are listed for each side of an index. An index with more of them has to be rebuilt
-/// anyway.
+/// Limit on the unmatched rows that are listed for each side of an index. An index with more unmatched rows has to be
+/// rebuilt anyway.
 const MAX_LISTED: usize = 20_000;
 /// Limit on the bytes of an off-row value that a message shows.
 const MAX_SHOWN_BYTES: usize = 1 << 12;

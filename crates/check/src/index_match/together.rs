@@ -25,7 +25,7 @@ enum Place {
     Bit { offset: u16, bit: u8, null_bit: u16 },
     /// A variable-length column; numbers begin at 1.
     Variable { number: u16, null_bit: u16 },
-    /// A value in the fixed part or in a variable-length column that is not hashed as stored.
+    /// A value that is not hashed as stored. The value is in the fixed part or in a variable-length column.
     Formed(Box<Place>, Normalization),
     /// The uniquifier: four bytes in a variable-length column, or 0 if the row does not store it.
     Uniquifier { number: u16, null_bit: u16 },
@@ -37,7 +37,7 @@ enum Place {
     Computed(IntegerFormula),
 }
 
-/// Where the values of a unit plan's cells are stored.
+/// Where the rows of a unit store the values that a [`UnitPlan`] compares.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPlan {
     filter: Option<IntegerFilter>,
@@ -59,8 +59,9 @@ pub(super) struct Together {
 }
 
 impl BatchPlan {
-    /// `None` if rows must be hashed one by one. This is necessary if the filter tests anything other than integers and
-    /// NULLs, if a computed value is not an integer, or if a decimal has variable length.
+    /// Makes the batch plan for `work`; `None` if rows must be hashed one by one. This is necessary if the filter tests
+    /// anything other than integers and NULLs, if a computed value is not an integer, or if a decimal has variable
+    /// length.
     pub(super) fn of(work: &UnitPlan) -> Option<Self> {
         let filter = match &work.filter {
             Some(filter) => Some(IntegerFilter::of(filter)?),
@@ -79,8 +80,8 @@ impl BatchPlan {
         Some(Self { filter, wants_first, places, words })
     }
 
-    /// The sum of the hashes of the live rows for which the index must have an entry, or only of the plain rows among
-    /// them. `None` if a value is not in its expected place.
+    /// Sums the hashes of the live rows for which the index must have an entry. The sum may be limited to plain rows
+    /// (see [`Together::has_complex`]). `None` if a value is not in its expected place.
     pub(super) fn sum(
         &self,
         hash: &FactHash,
@@ -129,7 +130,7 @@ impl Place {
         if column.is_in_vector() {
             return Some(Self::InVector(VectorColumn::of(column)?, Normalization::AsStored));
         }
-        // A computed zero may have either sign in the index, so such decimals are hashed row by row.
+        // A computed zero may have either sign in the index, so computed decimals are hashed row by row.
         if column.is_computed && format::types::is_decimal(stored.info) {
             return None;
         }
@@ -185,8 +186,9 @@ impl Place {
         }
     }
 
-    /// Adds the value of each row. Returns whether the results are also correct for rows with a complex column. For
-    /// values in vectors, sets `present` to true in each row whose value is not NULL.
+    /// Adds the value of each row. Returns whether the results are also correct for rows with a complex column; `None`
+    /// if a value is not in its expected place. For values in vectors, sets `present` to true in each row whose value
+    /// is not NULL.
     fn add(
         &self,
         page: PageId,
@@ -300,7 +302,7 @@ fn in_vector(
         }
         (Normalization::Vardecimal(_), _) => return None,
         _ => hashes.add(values, |hasher, value| match value {
-            // Hashing can fail only for the form vardecimal, which is excluded above.
+            // Hashing can fail only for the form vardecimal, and the arm above has already returned for this form.
             Some(bytes) => _ = form.add(hasher, bytes),
             None => hasher.add_null(),
         }),

@@ -52,7 +52,7 @@ const TYPE_DIFFERS: u8 = 4;
 const SMALLEST_PIECE: u64 = 8;
 
 impl Expects {
-    /// Required size and level, where they are known.
+    /// Returns the required size and level; `None` for a root, which may have any size.
     pub(crate) fn part(self) -> Option<(u64, u16)> {
         match self {
             Self::Root { .. } => None,
@@ -60,7 +60,7 @@ impl Expects {
         }
     }
 
-    /// `None` if the fragment meets the requirements; otherwise the state of message 8961.
+    /// Returns the state of message 8961 if the fragment does not meet the requirements; `None` if it does.
     pub(crate) fn mismatch(self, kind: Kind) -> Option<u8> {
         let (size, level, expected, expected_level) = match (self, kind) {
             (Self::Root { .. }, Kind::Root { .. }) => return None,
@@ -171,7 +171,7 @@ impl RowPlan {
         for number in 1..=record.variable_count() {
             let Some((bytes, true)) = record.variable(number) else { continue };
             if record.kind() == RecordKind::Forwarded && bytes.len() == 10 && bytes.starts_with(&[0, 4]) {
-                // This is the back pointer of a forwarded row.
+                // Skips the back pointer of a forwarded row.
                 continue;
             }
             if is_vector(bytes) {
@@ -230,7 +230,8 @@ impl RowPlan {
     }
 }
 
-/// It is undocumented how a sparse vector marks off-row values, so any value that may be off-row counts as undescribed.
+/// Reports a sparse vector as undescribed if it is faulty or if any of its values may be off-row, because it is
+/// undocumented how a sparse vector marks off-row values.
 fn sparse(vector: SparseVector<'_>, may_be_off_row: &[u32], visit: &mut impl FnMut(InRow)) {
     if vector.fault().is_some() || vector.values().any(|value| is_off_row(value, may_be_off_row)) {
         visit(InRow::Undescribed);

@@ -9,14 +9,15 @@ use super::facts::{Expects, Held, Kind, Reference};
 use crate::spill::{Item, record_to};
 use crate::units::UnitIndex;
 
-/// The row or node that contains a reference.
+/// The place of a reference: the record (a row or a node of an off-row value) that contains the reference, and its
+/// unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct From {
     pub(super) at: RecordId,
     pub(super) unit: UnitIndex,
 }
 
-/// One fact about an address.
+/// One fact about the address `about`, at which a fragment of an off-row value is stored or expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FragmentFact {
     pub(super) about: RecordId,
@@ -34,7 +35,8 @@ pub(super) enum FragmentFactKind {
 }
 
 impl FragmentFactKind {
-    /// The sort key: the kinds in the order in which they are needed, then a fixed order within each kind.
+    /// Returns the sort key: first a number for the kind (the kinds are needed in this order), then the fields that
+    /// order the facts of one kind.
     fn key(&self) -> (u8, Option<From>, u64) {
         match self {
             Self::Fragment { .. } => (0, None, 0),
@@ -51,12 +53,13 @@ pub(super) struct OfValue {
     pub(super) what: Known,
 }
 
-/// A fact about a value. Facts are sorted in this order.
+/// A fact about an off-row value. The facts about one value are sorted in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Known {
     /// A node of the value was lost, so a fragment below the node looks like an orphan.
     Lost,
-    /// A fault at an address of the value that is referenced by a node rather than a row.
+    /// A fault at the target of a reference that is in a node of the value. The row that owns the value must still be
+    /// found.
     Wrong,
     /// A fragment of the value to which nothing refers.
     Orphan { unit: UnitIndex, at: RecordId },

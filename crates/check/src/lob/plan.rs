@@ -13,10 +13,10 @@ use crate::units::{Shape, UnitIndex, Units};
 /// The facts about each unit that are known before the sweep.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// Indexed by the ordinal of an in-row unit.
+    /// How to read the rows of each in-row unit, indexed by the ordinal of the unit.
     rows: PerUnit<Option<Box<RowPlan>>>,
     rowsets: Vec<RowsetPlan>,
-    /// Indexed by the ordinal of a LOB unit: whether some of its values belong to ntext columns.
+    /// Whether some values of a LOB unit belong to ntext columns, indexed by the ordinal of the unit.
     has_ntext: Vec<bool>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct RowsetPlan {
     pub(crate) text_units: Vec<UnitIndex>,
     /// Why the rows cannot be read; `None` if they can.
     pub(super) why_not: Option<&'static Limit>,
-    /// Whether places other than the rows may refer to the off-row values.
+    /// Whether the off-row values may also be referenced from outside the rows, as in a columnstore index.
     pub(super) is_unknown: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct RowsetPlan {
 pub(crate) struct RowPlan {
     pub(super) lob: Option<UnitIndex>,
     pub(super) overflow: Option<UnitIndex>,
-    /// Indexed by the number of the variable-length column, from 0.
+    /// The variable-length columns, indexed by their number in the record, from 0.
     pub(super) columns: Vec<Column>,
     /// IDs of sparse columns whose values may be off-row; `None` if the table has no sparse columns.
     pub(super) sparse: Option<Vec<u32>>,
@@ -67,7 +67,7 @@ pub(super) enum ColumnRole {
 }
 
 impl Plans {
-    /// Plans for the units of a database. Only units that have pages get a row plan.
+    /// Derives the plans for the units of a database. Only in-row units that have pages get a row plan.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let has_ntext = vec![false; units.list().len()];
         let mut plans = Self { rows: PerUnit::new(units.list().len()), rowsets: Vec::new(), has_ntext };
@@ -115,7 +115,7 @@ impl Plans {
         }
     }
 
-    /// How to read the rows of a unit.
+    /// Returns how to read the rows of a unit; `None` if the unit has no pages or its rows cannot be read.
     pub(crate) fn rows(&self, unit: UnitIndex) -> Option<&RowPlan> {
         self.rows.get(unit as usize)?.as_deref()
     }
@@ -149,8 +149,8 @@ fn columns(layout: &[RowsetColumn]) -> Vec<Column> {
     columns
 }
 
-/// Where the values of a column may be stored. Dropped columns need no exception, as they keep their type and their
-/// values.
+/// Returns where the values of a column may be stored. A dropped column is treated like any other column, because its
+/// type and its values remain.
 fn role(column: &RowsetColumn) -> ColumnRole {
     if column.status & column_status::UNIQUIFIER != 0 {
         return ColumnRole::Never;

@@ -56,8 +56,8 @@ pub(super) fn take_findings(from: &mut Input<'_>, mut findings: impl FnMut(Findi
     Ok(())
 }
 
-/// The failed reads that are in `now` but not in `known`. `known` contains reads that failed in this process before the
-/// part was swept, if there were any. Reads that succeeded on a retry are not included.
+/// Returns the failed reads that are in `now` but not in `known`. Reads may have failed in this process before the part
+/// was swept; `known` contains them. Reads that succeeded on a retry are not included.
 pub(super) fn met_since(known: &ReadFaults, now: ReadFaults) -> ReadFaults {
     let of = |path: &Path| known.failed.iter().find(|failed| failed.path == path);
     let new = |mut failed: FailedReads| {
@@ -124,7 +124,8 @@ fn take_runs(from: &mut Input<'_>) -> Result<Runs, SumsError> {
     let mut runs = Runs::new();
     let mut before = 0;
     for _ in 0..u64::read(from)? {
-        // Decoding a `u64` rejects numbers above 2^56.
+        // Decoding a `u64` rejects numbers above 2^56, but a damaged input may contain many numbers. So the additions
+        // saturate.
         let (skipped, length): (u64, u64) = Wire::read(from)?;
         let start: u64 = skipped.saturating_add(before);
         before = start.saturating_add(length);

@@ -9,7 +9,7 @@ use crate::memory::CHUNK_PAGES;
 use crate::ranges::FileRange;
 use crate::sweep::any_in_scope;
 
-/// The error that ranges do not contain each page to be read exactly once.
+/// The error that some page to be read is in none of the ranges, or in more than one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Untiled {
     /// The first page that is not in exactly one range.
@@ -24,7 +24,8 @@ impl fmt::Display for Untiled {
     }
 }
 
-/// The chunks of a file, each with its first page, its number of pages, and whether it is read at all.
+/// Returns the chunks of a file, each with its first page, its number of pages, and whether any of its pages must be
+/// read.
 fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterator<Item = (u32, u32, bool)> + 'c {
     (0..pages).step_by(CHUNK_PAGES as usize).map(move |first| {
         let count = CHUNK_PAGES.min(pages - first);

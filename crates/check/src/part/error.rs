@@ -22,7 +22,7 @@ pub enum PartError {
     Beyond(FileRange),
 }
 
-/// Formats the pages of a range as messages do.
+/// Formats the pages of a range in the way that messages print them.
 struct Stretch<'r>(&'r FileRange);
 
 impl fmt::Display for Stretch<'_> {

@@ -64,8 +64,9 @@ pub fn merge<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
 }
 
-/// Like [`merge`], but second looks that must read many pages are left to tasks, which answer the questions in
-/// `rounds`. The report is complete only if [`Rounds::end`] returns no further questions.
+/// Like [`merge`], but a second look at the pages that would read many bytes is left to tasks. The tasks answer the
+/// questions of `rounds`, each for one page range. The report is complete only if [`Rounds::end`] returns no further
+/// questions.
 ///
 /// # Errors
 ///
@@ -81,8 +82,9 @@ pub fn merge_in_rounds<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, Some(rounds)), begin, next)
 }
 
-/// An interim report while `left` of the `ranges` have no part yet. Maps and catalog are compared in full. From the
-/// parts, the report includes only findings that a single page proves. Sums are not compared, and the report says so.
+/// Makes an interim report while `left` of the `ranges` have no part yet. The report includes all results from the maps
+/// and the catalog. Of the findings in the parts, it includes only those that a single page proves. Sums are not
+/// compared, and the report says so.
 ///
 /// # Errors
 /// The errors of [`merge`].

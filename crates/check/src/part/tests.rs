@@ -271,7 +271,8 @@ fn parts_of_backups_know_what_was_read_of_the_container() {
         let folder = tempfile::tempdir().unwrap();
         let paths = backed_up(form, folder.path());
         for damage in [None, Some(3), Some(2)] {
-            // Damage in the middle of the file, in its pages, and near its end.
+            // Changes a byte of the last file: first a byte 70,000 bytes before its end (3), then also a byte in its
+            // middle (2).
             if let Some(part) = damage {
                 let path = paths.last().unwrap();
                 let mut bytes = std::fs::read(path).unwrap();
@@ -316,7 +317,8 @@ fn a_part_that_was_cut_or_changed_or_has_another_head_or_key_is_refused() {
             assert!(merged(&files, &database, &all(), &parts).is_err(), "at {at}");
         }
     }
-    // Frames of two parts cannot be combined, even if the parts have the same key.
+    // A part that is composed of the first frame of one part and the later frames of another part must be refused, even
+    // if both parts have the same key.
     let after_first = |bytes: &[u8]| 4 + u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize + 16;
     let of_other = &parts[1].1;
     let spliced = [&whole[..after_first(whole)], &of_other[after_first(of_other)..]].concat();

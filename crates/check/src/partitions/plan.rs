@@ -1,4 +1,5 @@
-//! Which rows can be checked against their partition function, and how. Derived from the catalog once.
+//! The plans for partitioned heaps and indexes: which rows can be checked against their partition function, and how.
+//! The plans are derived from the catalog once, before the sweep.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -144,8 +145,8 @@ fn work(
     Ok(work)
 }
 
-/// The list of boundaries that fits these partitions, if exactly one of the candidates fits. If no candidate fits, the
-/// error says why the last candidate does not fit.
+/// Returns the only list of `candidates` that fits these partitions. It is an error if no list fits or several lists
+/// fit. If no list fits, the error says why the last list does not fit.
 fn the_boundaries<'a>(
     candidates: &'a [Vec<Boundary>],
     rowsets: &[&Rowset],

@@ -1,8 +1,8 @@
 use super::*;
 use crate::test_tree::{Found, TestTree, id};
 
-/// A tree in which page 20 does not point back to its left neighbor. If the links of the tree are checked, this gives
-/// findings.
+/// A tree with a fault: page 20 does not point back to its left neighbor. A run that checks the links of the tree must
+/// find this.
 fn broken() -> TestTree {
     TestTree::clustered().with(20, |leaf| leaf.prev = id(21))
 }
@@ -78,7 +78,8 @@ fn each_reason_why_a_unit_is_not_judged_is_noted_with_its_pages() {
 fn a_unit_out_of_scope_is_neither_judged_nor_doubted() {
     let mut tree = broken();
     tree.unread.insert(22);
-    // The ID of an object determines its batch: object 100 is in batch 0 of 2.
+    // The ID of an object determines its batch. Object 100 is in batch 0 of 2, so a run of batch 1 must neither check
+    // nor doubt it.
     let found = tree.checked(|context| context.batch = Some((1, 2)));
     assert_eq!(found, Found { findings: vec![], limits: vec![] });
 }

@@ -40,17 +40,17 @@ impl LimitKind {
     }
 }
 
-/// A property that distinguishes a limit from other limits of its kind. In the table of limits, each entry gives the
-/// kind first, and then the mark.
+/// The mark of a limit: a property that some limits of a kind have and others do not. In the table of limits, the mark
+/// follows the kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mark {
     /// The limit has no special property.
     None,
     /// The limit is only a note.
     Note,
-    /// A whole part of the input is missing, such as a data file or a stripe.
+    /// A file, a stripe or another complete part of the input is missing.
     Root,
-    /// The data is missing for a reason other than a file or stripe that was not given.
+    /// The data is missing, but not because a file or stripe was not given.
     Apart,
 }
 
@@ -81,8 +81,8 @@ impl Limit {
         self.mark == Mark::Note
     }
 
-    /// Whether the limit says that a whole part of the input is missing, such as a data file. All other limits may be
-    /// consequences of the missing part.
+    /// Returns whether the limit says that a complete part of the input is missing, such as a data file. Other limits
+    /// may be consequences of the missing part.
     pub fn is_root(&self) -> bool {
         self.mark == Mark::Root
     }
@@ -143,7 +143,8 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    /// This reason, with its text preceded by `part`. `part` names the affected part of the place, such as `column C`.
+    /// Returns this reason, with `part` inserted before its text. `part` names what is affected within the place of the
+    /// reason, such as `column C`.
     pub(crate) fn about(self, part: impl Display) -> Self {
         Self { text: format!("{part}: {}", self.text), ..self }
     }
@@ -174,8 +175,8 @@ mod tests {
         }
     }
 
-    /// The name of each constant in the table is the limit's ID in capital letters. Code outside the table must use
-    /// each constant, because a limit that the program never notes must not be listed.
+    /// Tests that code outside the table uses every limit, because the table must not list a limit that the program
+    /// never notes. The constant of a limit is its ID in capital letters.
     #[test]
     fn every_limit_is_noted_somewhere() {
         let mut sources = String::new();

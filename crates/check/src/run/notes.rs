@@ -53,7 +53,7 @@ pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Ve
 }
 
 /// Returns one line for each file with failed reads: the first unreadable page, the cause, and the number of pages.
-/// Every failed read is an error of the run, whatever it affects and in whichever phase it occurred.
+/// Every failed read is an error of the run, whichever page it affects and in whichever phase it occurs.
 pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String> {
     let (mut lines, mut files) = (Vec::new(), Vec::new());
     for (page, error, pages) in unread.into_files() {

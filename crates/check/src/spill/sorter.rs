@@ -26,8 +26,8 @@ pub(crate) trait Item: Sized {
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// The number of runs that are merged in one step. Each run has its own file, so that merging runs frees their disk
-/// space.
+/// The number of runs that are merged in one step. Each run has its own file, so the disk space of a run is free as
+/// soon as the run is merged.
 const FAN: usize = 16;
 /// Number of bytes per write.
 const WRITE_BYTES: usize = 1 << 16;
@@ -170,7 +170,7 @@ pub(crate) struct Reader<F, T> {
     buffer: Vec<u8>,
     used: usize,
     at_once: usize,
-    /// The storage that adds up waiting times. The read times of this reader are added to its total.
+    /// The storage that adds up the time of all reads; `None` if the time of this reader's reads is not counted.
     space: Option<TempStore>,
     item: PhantomData<T>,
 }
@@ -234,8 +234,8 @@ struct Head<T> {
 }
 
 impl<T: Item> Ord for Head<T> {
-    /// The order is reversed, because a binary heap returns its greatest element first, but the smallest item is needed
-    /// first.
+    /// Reverses the order, because a binary heap returns its greatest element first, but the merge needs the smallest
+    /// item first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.item.order(&self.item).then(other.source.cmp(&self.source))
     }

@@ -1,5 +1,5 @@
-//! Announces scattered pages before they are read, because storage with a high latency per page can fetch many pages in
-//! parallel.
+//! Announces scattered pages to the page source before they are read. Storage with a high latency per page can then
+//! fetch many pages in parallel.
 
 use format::PageId;
 use source::PageSource;

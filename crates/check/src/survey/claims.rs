@@ -1,5 +1,5 @@
-//! The units that claim an extent. The claims are bits in the IAM pages of the units. If several units claim an extent,
-//! their IAM pages are read again.
+//! Finds the units that claim an extent. A claim is a bit in an IAM page of the unit. If several units claim an extent,
+//! the IAM pages of these units are read again.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;

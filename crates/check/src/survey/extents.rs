@@ -110,8 +110,8 @@ impl Checker<'_> {
         }
         let mut claimants: Vec<Claimant> = owners.iter().map(|&unit| Claimant::Unit(unit)).collect();
         if free {
-            // The GAM says that this extent is free. The units whose IAM chain lists single pages of the extent also
-            // claim it.
+            // The GAM marks this extent as free. Units whose IAM chains list single pages of this extent also claim the
+            // extent.
             let singles: BTreeSet<UnitIndex> =
                 self.file.singles().range(self.pages(extent)).map(|(_, single)| single.unit).collect();
             claimants.extend(singles.difference(&owners).map(|&unit| Claimant::Unit(unit)));
@@ -139,8 +139,8 @@ impl Checker<'_> {
         if free && fixed {
             self.several_owners(first, &[Claimant::Gam, Claimant::System]);
         } else if fixed && extent != 0 {
-            // The extent contains the maps of a later GAM interval. Its other pages are not checked, because no real
-            // file was available to show their PFS bytes.
+            // The extent contains the maps of a later GAM interval. The other pages of the extent are not checked,
+            // because no real file was available to show their PFS bytes.
         } else if free || fixed {
             self.unowned_pages(extent, 0);
         } else if mixed {
@@ -262,10 +262,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether `pages`, which no known part of an IAM chain lists, may be listed in an unknown part of a chain. This is
-    /// possible in three cases: one of the pages names a unit with an incomplete chain, one of the pages is too damaged
-    /// to name a unit, or IAM pages were left out. A page that was listed only by a damaged IAM page no longer has an
-    /// owner. A server also treats this page as unowned.
+    /// Returns whether `pages`, which no known part of an IAM chain lists, may be listed in an unknown part of a chain.
+    /// This is possible in three cases: one of the pages names a unit with an incomplete chain, one of the pages is too
+    /// damaged to name a unit, or IAM pages were left out. A page that only a damaged IAM page listed counts as a page
+    /// without an owner, as it does for a server.
     fn may_be_of_unknown_chain(&self, mut pages: std::ops::Range<u32>) -> bool {
         let Chains { may_have_more, broken, partial, has_surplus, .. } = self.chains;
         if *has_surplus {
@@ -285,8 +285,9 @@ impl Checker<'_> {
         self.coverage.note(&limits::ALLOCATION_OWNER_UNKNOWN, "database", 1);
     }
 
-    /// Whether this is a mixed extent without free pages, in which each page is listed by a chain or is at a fixed
-    /// address.
+    /// Returns whether the extent is, or may be, a mixed extent without free pages, which SGAM does not mark. In such
+    /// an extent, each page is listed by an IAM chain or is at a fixed address. If some pages are listed, reports the
+    /// pages in use that are not.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
         let listed =
@@ -304,11 +305,11 @@ impl Checker<'_> {
             self.mixed_pages(extent);
             return true;
         }
-        // Without a sound PFS page, it is unknown which pages are in use.
+        // Without a sound PFS page, it is unknown which pages are in use, so the extent may be a full mixed extent.
         pages.clone().any(|page| !self.file.pfs_is_known(page))
     }
 
-    /// Checks the PFS type bits of the pages that chains list one by one: 8948.
+    /// Checks the PFS type bits of the pages that IAM chains list one by one. Wrong bits are reported as 8948.
     fn single_pages(&mut self) {
         let wrong: Vec<(u32, PfsByte, u8)> = self
             .file

@@ -1,5 +1,5 @@
-//! IAM pages. Finds them through PFS and through their chains, checks the chains, and enters the claims of the IAM
-//! pages into the file maps.
+//! IAM pages. This module finds the IAM pages through PFS and through their chains, checks the chains, and enters the
+//! claims of the IAM pages into the file maps.
 
 mod claim;
 mod links;
@@ -54,10 +54,10 @@ pub(super) struct Chains {
     pub(super) sharing: BTreeSet<UnitIndex>,
     /// IAM pages that the operating system could not read.
     pub(super) unread: Vec<PageId>,
-    /// Whether there may be IAM pages whose content is unknown. This is so if the operating system could not read an
-    /// IAM page, or if an IAM page is beyond the end of a file, in a file that was not given, or marked only by a
-    /// damaged PFS page. It is also so if IAM pages were left out because there were more IAM pages than any database
-    /// has. Damaged IAM pages do not count here, because they are no longer IAM pages.
+    /// Whether there may be IAM pages whose content is unknown. There are three reasons. The operating system could not
+    /// read an IAM page. An IAM page is beyond the end of a file, in a file that was not given, or marked only by a
+    /// damaged PFS page. Or IAM pages were left out because there were more IAM pages than any database has. Damaged
+    /// IAM pages do not count here, because they are no longer IAM pages.
     pub(super) may_have_more: bool,
     /// Whether IAM pages were left out because there were more IAM pages than any database has. The units of these
     /// pages may be unknown too.
@@ -74,9 +74,10 @@ struct Follower<'a> {
     coverage: &'a mut Coverage,
     /// Sound IAM pages, by address.
     sound: BTreeMap<PageId, IamPage>,
-    /// The number of IAM pages that are still accepted: for units in the catalog, and for all other units.
+    /// How many more IAM pages are accepted: the first number is for units in the catalog, and the second for all other
+    /// units.
     room: [u64; 2],
-    /// Sound IAM pages that were not accepted, because the number in `room` was used up. `surplus` counts them.
+    /// Sound IAM pages that were not accepted, because the limit in `room` was reached. `surplus` is their number.
     left_out: PageSet,
     surplus: u64,
     /// Whether the next pointer of an IAM page names a page that no given file contains.
@@ -89,8 +90,8 @@ struct Follower<'a> {
     unread: Vec<PageId>,
 }
 
-/// Follows all IAM chains, and enters the claims of their IAM pages into `files`. Returns the chains, and a list of the
-/// claims to extents that another unit had already claimed.
+/// Follows all IAM chains, and enters the claims of their IAM pages into `files`. Returns the chains, and a list of
+/// those claims to extents that another unit had already claimed.
 pub(super) fn follow(
     source: &dyn PageSource,
     database: &Database,
@@ -99,7 +100,8 @@ pub(super) fn follow(
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> (Chains, Sorter<Claim>) {
-    // A unit has one IAM page per interval. A limited number of IAM pages may belong to units outside the catalog.
+    // A unit has one IAM page per interval of a file. This limits the number of IAM pages for units in the catalog. The
+    // number for units outside the catalog has a fixed limit.
     let intervals: u64 = files.iter().map(|file| u64::from(file.pages.div_ceil(INTERVAL_PAGES))).sum();
     let mut follower = Follower {
         source,
@@ -182,7 +184,8 @@ impl Follower<'_> {
 
     /// Reads a page, and the pages that follow it along the next pointers.
     fn collect_chain(&mut self, files: &[FileMap], visited: &mut PageSet, mut id: PageId) {
-        // `visited` cannot contain pages beyond the file size in the file header. So `sound` is tested too.
+        // `visited` ignores pages beyond the file size in the file header. So `sound` must be tested too, or a ring of
+        // such pages would never end.
         while !visited.contains(id) && !self.sound.contains_key(&id) {
             visited.insert(id);
             let file = files.iter().find(|file| file.file_id == id.file);
@@ -198,8 +201,8 @@ impl Follower<'_> {
     }
 
     /// Reads a page that may be an IAM page. If the page is damaged, this is reported only if PFS marks the page as an
-    /// IAM page. Otherwise the pointer to the page was wrong: the page belongs to some unit, and the sweep reports the
-    /// damage.
+    /// IAM page. If PFS does not, the pointer to the page was wrong: the page belongs to some unit, and the sweep
+    /// reports the damage.
     fn read(&mut self, id: PageId, by_pfs: bool) -> Option<IamPage> {
         if !self.source.contains(id) {
             return None;
@@ -254,7 +257,8 @@ impl Follower<'_> {
         self.unread.push(id);
     }
 
-    /// The unit of an IAM page; `None` if there are already too many IAM pages or units.
+    /// Returns the unit of an IAM page and counts the page in `room`. Returns `None` if there are already too many IAM
+    /// pages, or too many units outside the catalog.
     fn take_room(&mut self, named: AllocUnitId) -> Option<UnitIndex> {
         let [of_known, of_strays] = &mut self.room;
         let unit = self.units.index_of_iam(named)?;

@@ -50,7 +50,7 @@ pub(crate) struct FileMap {
     pub(crate) pages: u32,
     /// The first page that the maps describe: 0, or the start of the range, which is the first page of an extent.
     first: u32,
-    /// Whether a page of the file outside the range was looked up. The maps do not contain such pages.
+    /// Whether some page of the file was looked up that is outside the range of these maps.
     missed: AtomicBool,
     /// Number of pages that are missing at the end of the file according to the file header. Greater than 0 if the file
     /// was truncated.
@@ -81,12 +81,12 @@ pub(crate) struct FileMap {
 /// (docs/format/allocation.md#fixed-pages).
 const CONFIG: PageId = PageId::new(1, 10);
 
-/// A page that belongs to a unit on its own, not as part of an extent.
+/// A page that is assigned to a unit individually, not as part of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Single {
     /// The unit.
     pub(crate) unit: UnitIndex,
-    /// Whether the page is an IAM page. If not, it is in a single-page slot of an IAM page.
+    /// Whether the page is an IAM page. If the value is false, the page is listed in a single-page slot of an IAM page.
     pub(crate) is_iam: bool,
 }
 
@@ -101,8 +101,8 @@ impl FileMap {
         PfsByte(self.at(page, page, self.first, &self.pfs).copied().unwrap_or_default())
     }
 
-    /// The entry of `map` for `page`. `number` is the number of this entry, and `first` is the number of the first
-    /// entry of `map`.
+    /// Returns the entry of `map` for `page`, which is entry `number` of the whole file. `map` begins with entry
+    /// `first` of the file. If `map` lacks the entry of a page of the file, sets `missed`.
     #[inline]
     fn at<'m, T>(&self, page: u32, number: u32, first: u32, map: &'m [T]) -> Option<&'m T> {
         let entry = number.checked_sub(first).and_then(|at| map.get(at as usize));
@@ -117,7 +117,7 @@ impl FileMap {
         self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
     }
 
-    /// Whether a page of the file outside the range of these maps was looked up.
+    /// Returns whether some page of the file was looked up that is outside the range of these maps.
     pub(crate) fn has_missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }
@@ -158,8 +158,8 @@ impl FileMap {
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
 
-    /// The pages of `range` whose extent is claimed, or contains a page that is claimed on its own. They are in
-    /// ascending order. Pages in other extents have no owner. They must be skipped quickly, because the file may have a
+    /// Returns, in ascending order, the pages of `range` that may have an owner: their extent is claimed, or a single
+    /// page in the extent is claimed. All other extents must be skipped quickly, because the file may seem to have a
     /// terabyte of them if its header is wrong.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
@@ -345,7 +345,7 @@ struct FixedPages<'a> {
     coverage: &'a mut Coverage,
     unread: Vec<PageId>,
     config_is_unread: bool,
-    /// The pages of adjacent unchecked intervals that have not been noted yet.
+    /// The pages of adjacent intervals that cannot be checked and that have not been noted yet.
     unchecked: Option<Range<u32>>,
     is_one_interval: bool,
 }
@@ -413,8 +413,8 @@ impl FixedPages<'_> {
         Some(CONFIG.page)
     }
 
-    /// Reads an allocation map page. If it is not sound or has the wrong type, reports message 8946 and the faults that
-    /// the audit of the page found.
+    /// Reads an allocation map page. If the page is not sound or has the wrong type, reports message 8946 and the
+    /// faults that the audit of the page found.
     fn map_page(&mut self, id: PageId, kind: FixedPage) -> Option<Box<PageBytes>> {
         if !self.source.contains(id) {
             // The file was truncated before this page.
@@ -500,8 +500,8 @@ impl FixedPages<'_> {
         self.is_one_interval = start == first;
     }
 
-    /// Notes adjacent unchecked intervals in one entry, because a sparse file that consists mostly of a hole has
-    /// thousands of them.
+    /// Notes adjacent intervals that cannot be checked in a single entry, because a sparse file that is mostly a hole
+    /// has thousands of such intervals.
     fn note_unchecked(&mut self, file: u16) {
         let Some(run) = self.unchecked.take() else { return };
         let (from, to) = (PageId::new(file, run.start), PageId::new(file, run.end - 1));

@@ -1,11 +1,12 @@
-//! Sets of pages, with one bit per page of the data files or of ranges of them.
+//! Sets of pages, with one bit per page. The pages are those of the data files, or those of ranges of the files.
 
 use format::PageId;
 
 use super::FileMap;
 use crate::ranges::FileRange;
 
-/// A set of pages of the data files, or of ranges of them. Inserting any other page has no effect.
+/// A set of pages. A page outside the files or ranges for which the set was created cannot be inserted; inserting it
+/// has no effect.
 pub(crate) struct PageSet {
     ranges: Vec<(FileRange, Vec<u64>)>,
 }

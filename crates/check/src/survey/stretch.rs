@@ -48,7 +48,8 @@ impl Survey {
         }
         let (broken_chains, partial_units, sharing) = Wire::read(from)?;
         let files = Vec::<FileMap>::read(from)?;
-        // If these sizes were too small, pages beyond them would count as free, and no check would notice.
+        // If one of these file sizes were too small, the pages beyond it would count as free, and no check would
+        // notice.
         let sizes = files.iter().map(|file| (file.file_id, file.pages));
         if !sizes.eq(source.files().iter().map(|file| (file.file_id, pages_of(file)))) {
             return Err(from.damaged("the files or their sizes"));
@@ -70,8 +71,8 @@ impl Survey {
         let Some(file) = self.file(range.file_id).filter(|file| file.has_stretch(range)) else { return Ok(()) };
         file.write_stretch(range, to)?;
         self.unread.iter().filter(|page| range.contains(**page)).copied().collect::<Vec<_>>().write(to)?;
-        // In an extent that several units claim, the IAM pages of these units are needed to determine the owner of a
-        // page.
+        // If several units claim an extent, the owner of a page is determined with the IAM pages of these units. So the
+        // addresses of these IAM pages are written too.
         let intervals = match file.has_shared(range) {
             true => self.intervals.within(FileRange {
                 first: range.first - range.first % INTERVAL_PAGES,

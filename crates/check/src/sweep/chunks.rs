@@ -16,8 +16,8 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// Splits the chunk into its first `pages` pages and the remainder. If `pages` is greater than 1, the remainder is
-    /// never a single page. The reason is that a failed read of several pages is repeated page by page, but a failed
-    /// read of a single page is not repeated.
+    /// never a single page: a failed read of several pages is repeated page by page, but a failed read of a single page
+    /// would not be repeated.
     pub(super) fn split(self, pages: u32) -> (Self, Option<Self>) {
         let pages = match self.pages.checked_sub(pages) {
             None | Some(0) => self.pages,
@@ -38,7 +38,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// The chunks of `files`, or of a range of one of them.
+    /// Divides `files` into chunks, or only `range` if it is given.
     pub(super) fn of(files: &[FileMap], range: Option<FileRange>) -> Self {
         let mut count = 0;
         let mut list = Vec::new();

@@ -128,7 +128,8 @@ impl Queue {
         self.end_reader();
     }
 
-    /// Removes a reader, because it has read everything or because another thread has read in its place.
+    /// Notes that a reader has ended, either because it has read everything or because another thread has done its
+    /// work.
     pub(super) fn end_reader(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.readers = state.readers.saturating_sub(1);

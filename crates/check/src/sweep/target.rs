@@ -34,7 +34,7 @@ const MAX_ROW_FINDINGS_PER_PAGE: usize = 200;
 pub(crate) enum Verdict {
     /// A sound page of this unit.
     Sound(UnitIndex, PageContent),
-    /// A page of this unit that is damaged or whose header names another unit. It contributes no facts.
+    /// A page of this unit that is damaged or whose header names another unit. The page adds nothing to the sums.
     Bad(UnitIndex),
     /// A page that the sweep does not check, because it is free, belongs to no unit in scope, or was already read by
     /// the survey.
@@ -64,7 +64,7 @@ pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> 
     let Some(file) = context.survey.file(first.file) else { return false };
     let range = first.page..first.page.saturating_add(pages).min(file.pages);
     let is_in_scope = |page| may_be_in_scope(context, PageId::new(first.file, page));
-    // Where the PFS page is damaged, only pages that a unit claims can be in scope.
+    // If the PFS page of an interval is damaged, only those pages of the interval that a unit claims can be in scope.
     let intervals = range.clone().step_by(PFS_PAGES as usize).chain(range.end.checked_sub(1));
     let has_pfs = intervals.into_iter().any(|page| file.pfs_is_known(page));
     if has_pfs { range.clone().any(is_in_scope) } else { file.claimed_pages(range).any(is_in_scope) }
@@ -269,13 +269,15 @@ fn rows<C: CheckList>(
     findings.truncate(before + MAX_ROW_FINDINGS_PER_PAGE);
 }
 
-/// The entry for a slot in the list of exceptions; `None` if the slot contains a plain row.
+/// Returns the entry for a slot in the list of exceptions; `None` if the slot contains a live row of the common form
+/// without a complex column.
 fn exception(rows: &Rows<'_>, slot: u16) -> Option<Exception> {
     let at = rows.exceptions().binary_search_by_key(&slot, |exception| exception.slot).ok()?;
     rows.exceptions().get(at).copied()
 }
 
-/// Whether the survey has already read a page: allocation maps and other pages at fixed addresses, and IAM pages.
+/// Returns whether the survey has already read a page. The survey reads allocation maps, other pages at fixed
+/// addresses, and IAM pages.
 fn was_surveyed(context: &Context<'_>, id: PageId) -> bool {
     let is_apart = |file: &FileMap| file.is_iam(id.page) || file.is_fixed(id.page) && file.owner(id.page).is_none();
     FixedPage::at(id).is_some() || context.survey.file(id.file).is_some_and(is_apart)

@@ -73,15 +73,15 @@ pub(super) fn check_between_parts(
 ) {
     let nodes = std::mem::take(&mut sums.nodes);
     let unreadable = each_window(context, Which::Apart, (sums, &nodes), findings, |_, _| {});
-    // If the sweep could not read some page of the unit, the unit already counts as unread. So only the other units are
-    // added.
+    // If the sweep could not read some page of a unit, this unit already counts as unread. So only units without unread
+    // pages are added.
     let is_new = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.unread_pages == 0);
     sums.unread.extend(unreadable.into_iter().filter(is_new));
     end(swept, sums);
 }
 
-/// Counts an unread page for each unit with pages that could not be read again. So part of the unit counts as unknown
-/// from now on.
+/// Counts one more unread page for each unit that has pages which could not be read again. This marks the unit as only
+/// partly read.
 fn end(swept: &mut Tallies, sums: &mut Sums) {
     for unit in std::mem::take(&mut sums.unread) {
         if let Some(tally) = swept.units.get_mut(unit as usize) {
@@ -90,8 +90,8 @@ fn end(swept: &mut Tallies, sums: &mut Sums) {
     }
 }
 
-/// Checks the children of non-leaf pages, for one window of key bounds at a time. Calls `then` with each window and the
-/// pages whose bounds have been compared. Returns the units with children that could not be read again.
+/// Checks the children of non-leaf pages, for one window of key bounds at a time. Calls `then` with each window and
+/// with the pages whose bounds have been compared so far. Returns the units with children that could not be read again.
 fn each_window(
     context: &Context<'_>,
     which: Which,
@@ -149,8 +149,8 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     which: Which,
     bounds: &'a Window<'a, PageBounds>,
-    /// The position at which the bounds of the last child were found. The bounds of the next child usually follow them,
-    /// unless the index is fragmented.
+    /// The position at which the bounds of the last child were found. The bounds of the next child are usually stored
+    /// right after this position, unless the index is fragmented.
     last: Found,
     target: Target,
     outcome: &'a Mutex<Outcome<'a>>,
@@ -162,7 +162,7 @@ struct Outcome<'a> {
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
-    /// Units with a page whose bounds were not kept. Reading this page again to determine its bounds failed.
+    /// Units with a page for which no bounds were kept and that could not be read again to determine its bounds.
     unreadable: &'a mut BTreeSet<UnitIndex>,
     /// Pages whose bounds were compared; recorded only when a part is checked.
     checked: &'a mut PageSet,
@@ -184,8 +184,8 @@ impl<'a> Checker<'a> {
     fn bounds_of(&mut self, page: PageId, unit: UnitIndex) -> Option<PageBounds> {
         let known = self.bounds.get(page, &mut self.last);
         if self.which == Which::Apart && known.is_none() && self.bounds.contains(page) {
-            // There are two possible reasons why no bounds were kept. Either the page was already checked in its own
-            // part, under another parent that also names it. Or the page has no bounds.
+            // There are two possible reasons why no bounds were kept for the page. Either another parent, in the page's
+            // own part, also names the page, and the page was checked there. Or the page has no bounds.
             return self.bounds_read_again(page, unit);
         }
         known.filter(|bounds| bounds.unit == unit)
@@ -195,8 +195,8 @@ impl<'a> Checker<'a> {
         let context = self.context;
         match pinpoint::look_at_content(context, &mut self.target, id) {
             Err(_) => {
-                // If the sweep could not read the page either, the page has no bounds, and the unit already counts as
-                // unread.
+                // If the sweep failed to read the page too, the unit already counts as unread, and the caller ignores
+                // this entry.
                 if context.survey.owner(id) == Some(unit) && !context.survey.is_shared(id) {
                     self.outcome().unreadable.insert(unit);
                 }

@@ -26,8 +26,7 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums,
     if !tree.levels.iter().all(|(level, _)| known(level)) {
         return false;
     }
-    // From the leaf level upwards: the pages of each level must be exactly those that the entries of the level above
-    // name.
+    // Goes from the leaf level upwards. The entries of each level must name exactly the pages of the level below.
     let mut below = tree.get(leaf);
     let mut expected_number = None;
     for &number in &node_levels {
@@ -53,8 +52,8 @@ pub(super) fn is_sound(context: &Context<'_>, index: UnitIndex, tree: &TreeSums,
         && below.prev == Sum::default()
 }
 
-/// Whether next and previous pointers agree on each level. In a compressed tree, nothing else can be checked, because
-/// it is undocumented how its entries name their children.
+/// Returns whether next and previous pointers agree on each level. In a compressed tree, nothing else can be checked,
+/// because it is undocumented how the entries of compressed pages name their children.
 pub(super) fn chains_agree(tree: &TreeSums) -> bool {
     tree.levels.iter().all(|(_, level)| level.next == level.prev)
 }
@@ -70,7 +69,8 @@ fn links_agree(children: &LevelSums, parents: &LevelSums) -> bool {
     children.next == parents.child_links && children.prev == parents.child_links
 }
 
-/// Adds the links between the last child of each non-leaf page and the first child of the next page.
+/// Adds to the sums the links that cross the boundary between two non-leaf pages: from the last child of each non-leaf
+/// page to the first child of the next page.
 pub(super) fn join_neighbors(context: &Context<'_>, sums: &mut Sums) {
     // The sorter uses the memory that is reserved for reading key bounds back. This memory is not in use yet.
     let mut ends = Sorter::new(bounds_per_window(context) * size_of::<PageBounds>(), context.space);

@@ -1,4 +1,5 @@
-//! Checks one page of a B-tree: the order of its keys. Adds its links to the sums, and keeps its key bounds.
+//! Checks the order of the keys on one page of a B-tree. Adds the links of the page to the sums, and keeps the key
+//! bounds of the page.
 
 use std::cmp::Ordering;
 use std::num::NonZero;
@@ -69,7 +70,7 @@ pub(super) fn add(
         findings.push(Finding::new(&registry::TREE_EMPTY_PAGE).owner(unit.owner).page(id).number("level", number));
         return;
     }
-    // It is undocumented how compressed entries name their children.
+    // The children are unknown, because it is undocumented how compressed entries name their children.
     if role == Role::Node && unit.compressed {
         return;
     }
@@ -136,8 +137,8 @@ fn keys(
     }
 }
 
-/// The key bounds of a page, taken from the first and last record that have a key. Later they are compared with entries
-/// of non-leaf pages.
+/// Returns the key bounds of a page, taken from the first and last record that have a key. They are compared with the
+/// entries of the parent page after the sweep.
 fn bounds_between(
     context: &Context<'_>,
     sound: &SoundPage<'_>,
@@ -185,8 +186,9 @@ fn pairs<'p>(
     (columns, is_leaf): (&[KeyColumn], bool),
     findings: &mut Vec<Finding>,
 ) -> (u64, Option<(Record<'p>, Record<'p>)>) {
-    // The first entry of a non-leaf level means "less than all keys"; its own key is meaningless. The first entries of
-    // the other pages of the level should have a key, but no real tree of three levels was available to prove this.
+    // The first entry of a non-leaf level means "less than all keys", and its key is meaningless. On the other pages of
+    // the level, the first entry should have a meaningful key. But no real tree of three levels was available to prove
+    // this, so no first entry is compared.
     let first_slot = usize::from(!is_leaf);
     let (mut undecided, mut listed) = (0, 0);
     let (mut backwards, mut forwards) = (0, 0);

@@ -1,8 +1,8 @@
 //! Checks the links of one B-tree fact by fact, and chooses the message that CHECKDB prints for each missing link
 //! (docs/format/checkdb.md#logical-checks).
 //!
-//! Each page yields facts about itself, its right neighbor and its children. All facts are sorted by the page that they
-//! are about, so that each page can be checked independently, even if many pages are damaged.
+//! Each page yields facts about itself, its right neighbor and its children. All facts are sorted by the page that the
+//! fact is about. So each page can be checked independently, even if many pages are damaged.
 
 use format::{Page, PageId};
 
@@ -25,12 +25,12 @@ use crate::units::{Shape, UnitIndex};
 struct Parent {
     page: PageId,
     slot: u16,
-    /// The page that precedes this page in the order of the parent entries. [`PageId::NONE`] if no page precedes it;
-    /// `None` if the non-leaf page with the entry of the preceding page was not seen.
+    /// The page that precedes the named page in the order of the parent entries; [`PageId::NONE`] if no page precedes
+    /// it. `None` if the non-leaf page that names the preceding page was not seen.
     prev_child: Option<PageId>,
-    /// Level of the parent page. If the catalog names the page as the root, the root has no parent page, and this is
-    /// usually `None`. But if the root contains rows and has the level number of a non-leaf page, this is the level
-    /// directly above a leaf.
+    /// The level of the parent page. For the root, which the catalog names, there is no parent page, and the value is
+    /// usually `None`. But if the root contains rows although its level number is that of a non-leaf page, the value is
+    /// the level directly above the leaf level.
     level: Option<TreeLevel>,
 }
 
@@ -49,8 +49,8 @@ struct Tree<'a> {
 ///
 /// # Errors
 ///
-/// [`Unread`] if a page cannot be read. If the page belongs to the tree, nothing is reported. If the page is only named
-/// by links, the other faults of the tree are reported.
+/// [`Unread`] if a page cannot be read. If this page belongs to the tree, no fault is reported. If only links from the
+/// tree name this page, the other faults of the tree are still reported.
 pub(crate) fn tree(
     context: &Context<'_>,
     index: UnitIndex,
@@ -88,8 +88,9 @@ struct PageLinks {
     parents: [Option<Parent>; 2],
     /// The first page whose next pointer names the page.
     left: Option<PageId>,
-    /// For a page that does not exist in this tree: the owner and the previous page of the page, if it belongs to
-    /// another unit. The outer `None` means that this was not looked up yet.
+    /// For a page that does not exist in this tree but belongs to another unit: the owner and the previous page of the
+    /// page. The outer `None` means that this was not looked up yet; the inner `None` means that no other unit has the
+    /// page.
     elsewhere: Option<Result<Option<(Owner, PageId)>, Unread>>,
 }
 
@@ -135,8 +136,8 @@ impl Tree<'_> {
                 said.push(LinkFact { about: next, what: LinkKind::Left { by: id, level } });
             }
             if id == self.root && role(self.context, self.index, page) == (Role::Misplaced { is_node: false }) {
-                // The root contains rows, so the level above it must be the level above a leaf, whatever level number
-                // the root has.
+                // The root contains rows, so it is a leaf. The level above it must be the level above a leaf, whatever
+                // level number the root has.
                 above_root = Some(TreeLevel::Index(1));
             }
             if leaves.as_ref().is_some_and(|leaves| leaves.contains(id)) {
@@ -186,8 +187,9 @@ impl Tree<'_> {
         Ok(said)
     }
 
-    /// Pages that are leaves because of their depth below the root. They name no children, whatever their level number
-    /// is. `None` for a clustered index, in which the page type shows which pages are leaves.
+    /// Returns the pages that are leaves because of their depth below the root. Their records must not be read as
+    /// entries, whatever the level number of the page is. `None` for a clustered index, in which the page type shows
+    /// which pages are leaves.
     fn leaves_with_entries(&self) -> Result<Option<PageSet>, Unread> {
         if self.shape != Shape::Nonclustered {
             return Ok(None);
@@ -221,8 +223,8 @@ impl Tree<'_> {
             }
             level = below;
         }
-        // If the level number of the root is 0, the root counts as a leaf. This function does not check whether the
-        // number is right.
+        // If the level number of the root is 0, the root counts as a leaf page, and no set is returned. Whether the
+        // level number is right is not checked here.
         Ok(number.filter(|number| *number > 0).map(|_| level))
     }
 
@@ -247,7 +249,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Checks a page after its last fact.
+    /// Checks a page when all facts about it have been stored.
     fn close(&self, judged: &PageLinks, findings: &mut FindingCollector) -> Result<(), Unread> {
         match judged.seen {
             Some((level, prev, next)) => self.seen(judged, level, prev, next, findings),
@@ -267,7 +269,9 @@ impl Tree<'_> {
                 }
             }
             [None, _] => {
-                // A page without neighbors looks like a root, except that the catalog does not name it.
+                // The reference from a previous page counts as missing too, unless the page is the leftmost page of its
+                // level: it names no previous page, but a next page. A page without any neighbor looks like a root that
+                // the catalog does not name, not like a leftmost page.
                 let alone = !has_left && (!prev.is_none() || next.is_none());
                 findings.push(if alone {
                     self.finding(&registry::TREE_UNREFERENCED, page).ref_page(prev)

@@ -15,7 +15,7 @@ pub(super) struct LinkFact {
     pub(super) what: LinkKind,
 }
 
-/// The kind of a fact. Facts are sorted in this order.
+/// The kind of a fact. The facts about one page are sorted in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum LinkKind {
     /// The page exists.
@@ -37,7 +37,8 @@ pub(super) struct End {
 pub(super) enum EndKind {
     /// The last child of page `of`.
     LastChild(PageId),
-    /// The first child of the page `by` that follows `of`, and the slot of the child's entry.
+    /// The first child of page `by`, and the slot of the entry that names this child. Page `by` is the page after page
+    /// `of`.
     Wanted { child: PageId, by: PageId, slot: u16, level: TreeLevel },
 }
 

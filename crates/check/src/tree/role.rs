@@ -19,9 +19,9 @@ pub(super) enum Role {
     },
 }
 
-/// The role of a page in its tree. In a nonclustered index, only the level number distinguishes leaf pages from other
-/// pages. If the number is wrong, rows must not be mistaken for entries. So the length of the fixed part is also
-/// compared with the lengths that rows and entries must have.
+/// Returns the role of a page in its tree. In a nonclustered index, only the level number distinguishes leaf pages from
+/// other pages. If the level number is wrong, rows could be mistaken for entries. So the length of the fixed part is
+/// also compared with the lengths that rows and entries must have.
 pub(super) fn role(context: &Context<'_>, index: UnitIndex, page: Page<'_>) -> Role {
     let Some(unit) = context.units.get(index) else { return Role::Leaf };
     let plain = if unit.shape.is_leaf(page) { Role::Leaf } else { Role::Node };

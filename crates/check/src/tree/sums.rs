@@ -50,9 +50,9 @@ impl Sums {
         }
     }
 
-    /// Writes facts to temporary files when the thread has reached its limit. In the memory for facts, key bounds may
-    /// use twelve sixteenths, and non-leaf pages one sixteenth. The remaining three sixteenths are reserved for reading
-    /// facts back later. By that time, the threads have released their memory, but the operating system may not have
+    /// Writes facts to temporary files if the thread has reached its limit. Key bounds may use twelve sixteenths of the
+    /// memory for facts, and non-leaf pages one sixteenth. The remaining three sixteenths are reserved for reading
+    /// facts back later: by then, the threads have released their memory, but the operating system may not have
     /// reclaimed it yet.
     pub(super) fn bound(&mut self, context: &Context<'_>) {
         let (share, threads) = (context.bytes_for_facts() / 16, context.options.threads());
@@ -162,7 +162,7 @@ impl TreeSums {
 wire!(TreeSums { levels, undecided });
 wire!(LevelSums { pages, selves, next, prev, children, child_links });
 
-/// Encoded as a number for the type of the pages, followed by the level number.
+/// A level is encoded as a number for the type of its pages, followed by the level number.
 impl Wire for TreeLevel {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         match *self {
@@ -225,7 +225,7 @@ pub(crate) struct NodePage {
     pub(crate) last_child: PageId,
     /// The parts of the database ([`crate::survey::Survey::part`]) that contain children of the page, one bit per part.
     pub(crate) child_parts: u64,
-    /// The parts that contain those children that are outside the page's own range ([`crate::ranges`]), one bit per
+    /// The parts of the database that contain children outside the page's own range ([`crate::ranges`]), one bit per
     /// part.
     pub(crate) apart_parts: u64,
 }
@@ -308,8 +308,8 @@ impl Fact for PageBounds {
         })
     }
 
-    /// The first key is written as the difference from the last key of the previous page, and the last key as the
-    /// difference from the first key. These keys are usually similar.
+    /// Writes the first key as the difference from the last key of the previous page, and the last key as the
+    /// difference from the first key, because these keys are usually similar.
     fn pack(&self, before: Option<&Self>, out: &mut Vec<u8>) {
         let next = before.map(|before| (PageId::new(before.page.file, before.page.page.wrapping_add(1)), before.unit));
         let is_next = next.is_some_and(|(page, _)| page == self.page);
@@ -355,8 +355,8 @@ impl Fact for PageBounds {
     }
 }
 
-/// If this bit of the first byte is set, an image has the same length as the similar image from which it differs. The
-/// other bits of the byte are the number of leading bytes that both images share.
+/// A bit of the first byte of a packed image. If the bit is set, the image has the same length as the similar image.
+/// The other bits give the number of leading bytes that are equal in both images.
 const SAME_LENGTH: u8 = 0x80;
 
 /// Writes an image as the difference from a similar image.

@@ -91,7 +91,7 @@ fn row_and_mark(image: &Image) -> Result<(), Failed> {
     let rowset = database.rowsets.iter().find(|rowset| (rowset.object_id, rowset.index_id) == (object, index));
     let root = database.units[rowset.expect("rowset").units[0]].root.page;
     image.edit(root, |page| {
-        // Copies a row over the next one, which has the same length, so that two slots have equal rows.
+        // Copies a row over the next row, which has the same length, so that two slots have equal rows.
         let at =
             |page: &[u8], slot: u16| usize::from(u16::from_le_bytes([page[slot_at(slot)], page[slot_at(slot) + 1]]));
         let slots = format::Page::new(page).header().slot_count.get();

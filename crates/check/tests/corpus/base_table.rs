@@ -55,8 +55,8 @@ impl BaseTable {
             columns.into_iter().flatten().map(|column| column.column_id).collect()
         };
         let indexes = rowsets().filter(|rowset| rowset.index_id > 1).filter_map(|rowset| {
-            // An index row has the index's own columns, then the clustering key columns that are not among them
-            // (docs/format/index-records.md#what-an-index-row-holds).
+            // An index row contains the index's own columns. Then follow the clustering key columns that the index does
+            // not already contain (docs/format/index-records.md#what-an-index-row-holds).
             let mut ids = columns_of(rowset.index_id);
             ids.extend(columns_of(1).into_iter().filter(|id| !columns_of(rowset.index_id).contains(id)));
             let named = rowset

@@ -26,7 +26,7 @@ fn all(max_threads: usize) -> Options {
     Options { constraints: true, identities: true, max_threads, ..Options::default() }
 }
 
-/// Tests in which a changed key or value in a lab database violates a constraint.
+/// Tests on lab databases: a changed key or value must be reported as a violated constraint.
 pub fn lab_trials() -> Vec<Trial> {
     const CASES: [(&str, &str, i32, [&str; 2]); 2] = [
         (
@@ -170,7 +170,7 @@ fn legals() -> Vec<(&'static str, Legal)> {
     ]
 }
 
-/// Tests that a row that violates an untrusted or disabled constraint is reported if the check of all constraints is
+/// Tests that a row is reported if it violates an untrusted or disabled constraint and the check of all constraints is
 /// requested.
 fn all_constraints(corpus: Corpus) -> Trial {
     Trial::test("beyond: a constraint that is not trusted is checked when all are asked for", move || {
@@ -227,8 +227,8 @@ impl Place {
         bytes[self.bitmap + bit / 8] |= 1 << (bit % 8);
     }
 
-    /// The place of the column in the row with index `row`. Rows are counted in page and slot order, without those in
-    /// which the column is NULL.
+    /// Finds the column in the row with index `row`. Only the rows in which the column is not NULL are counted, in page
+    /// and slot order.
     fn of(image: &Image, table: &str, column: &str, row: usize) -> Self {
         let database = image.database();
         let object = database.objects.values().find(|object| object.name == table && object.type_code == "U");

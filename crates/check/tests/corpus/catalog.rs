@@ -10,8 +10,8 @@ use crate::base_table::BaseTable;
 use crate::image::Image;
 use crate::subjects;
 
-/// Files of SQL Server 2012, 2008 R2, 2022, 2019, 2008 R2 and 2005. Together, their catalogs have rows of nearly every
-/// class.
+/// Files of SQL Server 2012, 2008 R2, 2022, 2019, 2008 R2 and 2005. Together, their catalogs have rows for nearly every
+/// class of references.
 const SUBJECTS: [&str; 6] = [
     "jdhj__edx/AdventureWorksLT2012_Data.zip.d/AdventureWorksLT2012_Data.mdf",
     "AhmadNaserTurnkeySolutions__NorthwindApp/NORTHWND.zip.d/NORTHWND.MDF",
@@ -110,7 +110,7 @@ const UNTRIED: [(&str, Option<i64>, &str); 30] = [
     ("sysguidrefs", Some(1), "id"),
 ];
 
-/// Breaks a reference. Among the rows that have the reference, changes the row with the largest ID, so that it refers
+/// Breaks a reference. Of all rows that have the reference, the row with the largest ID is changed, so that it refers
 /// to an object that does not exist.
 fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
     if matches!(reference.message(), Some(3852 | 3857)) {
@@ -131,8 +131,8 @@ fn damage(corpus: &Corpus, reference: CatalogReference) -> Result<(), Failed> {
 fn tried(mut image: Image, reference: CatalogReference) -> Option<Result<(), Failed>> {
     let table = BaseTable::of(&image.database(), reference.table().0)?;
     let is_about = |record: &[u8]| reference.applies(|column| table.value(record, column));
-    // Chooses the column to change: the last column of the reference whose new value still lets the reference apply to
-    // the row.
+    // Chooses the column to change: the last column of the reference that can be changed so that the reference still
+    // applies to the row.
     let nobody = |column: &str| if table.length(column) < 4 { 250 } else { NOBODY };
     let keeps = |record: &[u8], changed: &str| {
         reference.applies(|column| if column == changed { Some(nobody(changed)) } else { table.value(record, column) })
@@ -195,7 +195,8 @@ fn told(report: &Report, reference: CatalogReference, named: &str, (before, nobo
         let first = report.findings.first();
         return Err(format!("not reported: {message}{named}={nobody}\n{}\n{first:?}", texts(report, &found)).into());
     }
-    // Other findings are permitted if they concern the new value, or a reference to the row's old value.
+    // Other findings about references are permitted if they concern the new value, or a reference to the old value of
+    // the changed row.
     let belongs = |finding: &Finding| {
         let text = text(finding);
         text.contains(&format!("={nobody}")) || text.contains(&format!("={before}")) || text.contains(" ID ")
@@ -314,7 +315,8 @@ fn lacking(corpus: &Corpus) -> Result<(), Failed> {
 }
 
 fn flawed_tables_prove_nothing(corpus: &Corpus) -> Result<(), Failed> {
-    // Changes the ID of the last schema in the table, but not in the table's index. Either ID may be right.
+    // Changes the ID of the last schema in the table, but not in the table's index. Then it is unknown which of the two
+    // IDs is right.
     let mut image = Image::load(&corpus.files.join(SUBJECTS[0]));
     let table = BaseTable::of(&image.database(), SYSCLSOBJS).ok_or("no sysclsobjs")?;
     let rows = table.rows(&image);

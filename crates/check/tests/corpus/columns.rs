@@ -1,5 +1,6 @@
-//! Values outside the domain of their type, NULL in a NOT NULL column, and lengths that are too long: each gives
-//! exactly the documented message, with the name of the column. Bytes that have no meaning give no message.
+//! Tests of wrong column values: values outside the domain of their type, NULL in a NOT NULL column, and lengths that
+//! are too long. Each must be reported with exactly the documented message and the name of the column. Changes of bytes
+//! that have no meaning must not be reported.
 
 mod legal;
 
@@ -79,8 +80,8 @@ impl Spot {
     }
 }
 
-/// The columns in rows that satisfy `wanted`, in page and slot order. Only user tables without computed columns are
-/// searched, and only columns that no index contains.
+/// Finds the columns in rows that satisfy `wanted`, in page and slot order. Searches only user tables without computed
+/// columns, and only columns that no index contains.
 fn spots(image: &Image, wanted: impl Fn(&RowsetColumn, &TableColumn, Stored<'_>) -> bool) -> Vec<Spot> {
     let database = image.database();
     let mut spots = Vec::new();
@@ -154,7 +155,8 @@ fn value(image: &Image, kind: u8) -> Spot {
     spots(image, |column, _, stored| wanted(column, stored)).swap_remove(0)
 }
 
-/// Two neighboring variable columns of a row. `wanted` selects them by the lengths of their values, `None` for NULL.
+/// Finds two neighboring variable columns of a row. `wanted` receives the lengths of their two values (`None` for NULL)
+/// and selects the pair.
 fn neighbours(image: &Image, wanted: impl Fn([Option<usize>; 2], &RowsetColumn) -> bool) -> [Spot; 2] {
     let all = spots(image, |column, _, stored| {
         column.leaf_offset < 0 && column.info.xtype == xtype::NVARCHAR && !matches!(stored, Stored::Complex(_))
@@ -200,8 +202,8 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The kinds of damage that are also applied to lab databases, because lab databases have the column types that the
-/// damage needs.
+/// The kinds of damage that are also applied to lab databases. Each of them needs columns of a type that the lab
+/// databases have.
 fn of_the_lab() -> Vec<(&'static str, &'static str, Damage)> {
     let there = |name: &str| match name {
         "an older version of no transaction"

@@ -10,8 +10,8 @@ use crate::subjects;
 
 type Change = fn(&mut Columnstore);
 
-/// A test case: its name, the change, and the ID of the check that must report the change. The first ID is for a
-/// clustered index, and the second is for a nonclustered index.
+/// A test case: its name, the change, and the IDs of the checks that must report the change (`None` if no check must
+/// report it). The first ID is for a clustered columnstore index, and the second is for a nonclustered one.
 const CASES: [(&str, Change, [Option<&str>; 2]); 4] = [
     ("what servers write is sound", |_| {}, [None, None]),
     (

@@ -1,7 +1,7 @@
-//! ROW and PAGE compression. No file with compressed rows is available, so a writer that follows only the published
-//! description compresses the tables and indexes of real files. Sound databases stay sound with at least as many
-//! verified values, and compressed indexes match their uncompressed tables. Damage gives exactly the documented
-//! messages.
+//! ROW and PAGE compression. No file with compressed rows is available, so a test writer that follows only the
+//! published description compresses the tables and indexes of real files. Afterwards, sound databases must still be
+//! sound, with at least as many verified values, and compressed indexes must match their uncompressed tables. Damage
+//! must give exactly the documented messages.
 
 mod values;
 mod writer;
@@ -150,8 +150,8 @@ const DAMAGE: [(&str, Test); 18] = [
     ("a column descriptor of a set bit in another column", |image| {
         let mut subject = Subject::table(image, Mode::Row);
         let at = offset_of(&subject.page_bytes(), 0);
-        // The second column had a long value. Its descriptor now says that it has no bytes, so the record has one long
-        // value more than its descriptors say. Real records with this form were never seen.
+        // The second column had a long value. Now its descriptor says that the value has no bytes. So the record stores
+        // one long value more than its descriptors describe. No real record with this form was ever seen.
         subject.edit(|page| page[at + 2] = page[at + 2] & 0x0F | 0xB0);
         subject.is_silent_but("records of Suppliers.PK_Suppliers: the compressed rows have an undocumented form")
     }),
@@ -401,7 +401,8 @@ impl Subject {
         CompressionInfo::read(&bytes[96..first_record(bytes)], self.columns).expect("compression information")
     }
 
-    /// Slot and offset of the first value whose descriptor satisfies `how` and whose column number satisfies `which`.
+    /// Finds the first value that has bytes and whose descriptor satisfies `how` and whose column number satisfies
+    /// `which`. Returns its slot, and the offset of its bytes on the page.
     fn find(&self, how: impl Fn(Descriptor) -> bool, which: impl Fn(usize) -> bool) -> (u16, usize) {
         let bytes = self.page_bytes();
         for slot in 0..get16(&bytes, 22) {

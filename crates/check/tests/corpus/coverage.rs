@@ -33,10 +33,10 @@ fn names(path: &str, id: &str) -> bool {
     std::fs::read_to_string(path).is_ok_and(|test| test.contains(&format!("\"{id}\"")))
 }
 
-/// The faults of the tests, after a run of all trials. It is a fault if no trial triggered a check or limit and no list
-/// gives a reason. With real files, it is a fault for a check even if a list gives a reason, unless the reason names a
-/// test in another crate. Without real files, it is also a fault if a list names a check or limit that a trial
-/// triggered. With real files, this is no fault, because real files trigger more limits than lab databases.
+/// Returns the faults of the tests, after a run of all trials. A check or limit that no trial triggers is a fault,
+/// unless a list gives a reason. With real files, a reason is accepted for a check only if it names a test in another
+/// crate. Without real files, a check or limit that is in a list although a trial triggers it is also a fault. With
+/// real files, this is no fault, because real files trigger more limits than lab databases.
 pub fn wrong(has_real_files: bool) -> Vec<String> {
     let given = GIVEN.lock().map(|given| given.clone()).unwrap_or_default();
     let checks = registry::ALL.iter().map(|check| check.id).collect();

@@ -52,8 +52,8 @@ pub fn trials() -> Vec<Trial> {
     subjects.flat_map(trials_of).chain(heaps::trials()).chain(of_2000()).collect()
 }
 
-/// Tests that a data page with index ID 0, as SQL Server 2000 wrote it for a clustered index, is attributed to that
-/// index.
+/// Tests a data page of a clustered index that has index ID 0 in its header, as SQL Server 2000 wrote it. Damage to
+/// this page must be reported for the clustered index.
 fn of_2000() -> Option<Trial> {
     subjects::is_there(NORTHWIND).then(|| {
         Trial::test("damage: a page that names index 0 of a clustered index", || {
@@ -113,8 +113,8 @@ fn trials_of(subject: &'static str) -> Vec<Trial> {
     trials
 }
 
-/// A special number in a list of expected messages. It allows other messages too: the test verifies only that the
-/// listed messages are present.
+/// A special number in a list of expected messages. With this number, other messages are permitted too: the test
+/// verifies only that the listed messages are present.
 const ANY: u16 = 1;
 /// A special number in a list of expected messages. It says that the file was truncated. The report must contain a read
 /// error, and the run must be incomplete.

@@ -1,5 +1,5 @@
-//! Indexed views and XML indexes. Their rowsets are checked like those of any table. With extended logical checks, the
-//! documents of a table are also compared with its XML index (8907, 8908).
+//! Indexed views and XML indexes. Their rowsets are checked like the rowsets of any table. With extended logical
+//! checks, the XML documents of a table are also compared with the table's XML index (8907, 8908).
 
 use catalog::{Database, Level, RowsetColumn, Stored, UnitKind};
 use check::{Options, Report};

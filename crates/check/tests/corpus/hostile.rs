@@ -50,7 +50,7 @@ fn round(original: &Image, seed: u64) -> Result<(), Failed> {
             2 => bytes[at] ^= 1 << (value % 8),
             3 => bytes[at..].iter_mut().take(16).for_each(|byte| *byte = value as u8),
             4 => {
-                // Copies another page over this page, but keeps the page ID.
+                // Replaces the content of this page by that of another page, but keeps the page ID of this page.
                 let id: [u8; 6] = bytes[32..38].try_into().unwrap_or_default();
                 *bytes = source;
                 bytes[32..38].copy_from_slice(&id);

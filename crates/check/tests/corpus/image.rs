@@ -184,7 +184,7 @@ impl Image {
         panic!("object {object} is not in sysschobjs")
     }
 
-    /// Among the B-trees of all user tables, the one with the most leaf pages. `clustered` says whether clustered or
+    /// Returns the B-tree with the most leaf pages among all user tables. `clustered` says whether clustered or
     /// nonclustered indexes are searched.
     pub fn tree(&self, clustered: bool) -> Tree {
         let database = self.database();

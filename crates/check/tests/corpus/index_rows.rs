@@ -1,5 +1,6 @@
-//! Tests of table rows and index rows that do not match. The only messages must be 8951 with 8955 and 8952 with 8956,
-//! with the values of the rows. Rows that were lost with a damaged page must give none of these messages.
+//! Tests of table rows and index rows that do not match. A table row without an index row must give messages 8951 and
+//! 8955, and an index row without a table row must give 8952 and 8956, with the values of the row. There must be no
+//! other message. Rows that were lost with a damaged page must give none of these messages.
 
 mod details;
 
@@ -246,8 +247,8 @@ fn null_address(image: &Image, subject: &Subject) -> (RecordId, RecordId) {
     (*at, *entry.expect("index row"))
 }
 
-/// Describes an address and its index row as two rows without a match. `second_lines` contains the text of AddressLine2
-/// in the table row, and then its text in the index row.
+/// Describes an address row and its index row as two rows without a matching row. `second_lines` contains the text of
+/// AddressLine2 in the table row, and then its text in the index row.
 fn null_rows(image: &Image, subject: &Subject, at: RecordId, entry: RecordId, second_lines: [&str; 2]) -> [Lone; 2] {
     let text = |name| subject.table.text(image, at, subject.table.named(name));
     let identity = format!("AddressID = {}", subject.table.int(image, at, subject.table.named("AddressID")));
@@ -268,8 +269,8 @@ fn null_rows(image: &Image, subject: &Subject, at: RecordId, entry: RecordId, se
     [lone(true, at, second_lines[0]), lone(false, entry, second_lines[1])]
 }
 
-/// The address of the table row of the user whose index row is `entry`, and a description of a row without a match.
-/// `is_of_table` says whether the description is about the table row or about the index row.
+/// Finds the table row of the user whose index row is `entry`. Returns the address of the table row, and a description
+/// of the table row (with `is_of_table`) or of the index row as a row without a matching row.
 fn user(image: &Image, subject: &Subject, is_of_table: bool, entry: RecordId) -> (RecordId, Lone) {
     let id = subject.index.text(image, entry, subject.index.column(2));
     let column = subject.table.named("Id");
@@ -338,8 +339,8 @@ fn off_row() -> Result<(), Failed> {
         let room = slot_at(get16(&bytes, 22)).saturating_sub(get16(&bytes, 30).into());
         header.page_type == 3 && header.alloc_unit() == unit.id && header.page_id().page == *page && room >= 40
     });
-    // The additional fragment changes the free space of a page, and on most pages the PFS byte is then wrong. The test
-    // searches for a page whose PFS byte is still right.
+    // The additional fragment changes the free space of its page. On most pages, the PFS byte is then wrong, so the
+    // test searches for a page whose PFS byte is still right.
     for page in pages {
         let mut moved = image.clone();
         let (at, place) = move_off_row(&mut moved, &subject, page);
@@ -365,7 +366,7 @@ fn off_row() -> Result<(), Failed> {
         };
         let rows = [lone(true, at, &format!("~{}", &name[1..])), lone(false, entry, &name)];
         agree(&moved.check_as(names_are_large), subject.messages(&rows))?;
-        // If the fragment has another value's ID, only the checks of off-row values report it.
+        // If the fragment has the ID of another value, this is reported only by the checks of off-row values.
         moved.edit(page, |bytes| bytes[place - 8] ^= 1);
         let report = moved.check_as(names_are_large);
         let is_index = |finding: &check::Finding| (8951..=8956).contains(&finding.check.msg);

@@ -1,5 +1,6 @@
-//! The result does not depend on how a check is made. The findings are the same for any number of threads, any memory
-//! grant, and any order of the given files and objects. After damage is undone, there are no findings.
+//! The result of a check does not depend on how the check is made. The findings must be the same for any number of
+//! threads, any memory grant, and any order of the given files and objects. After damage is undone, there must be no
+//! finding.
 
 pub mod damaged;
 mod ways;
@@ -17,7 +18,8 @@ use crate::image::Image;
 
 pub use ways::trials as lab_trials;
 
-/// Tests with a damaged database that is checked in many ways, and with a database that was damaged and repaired.
+/// Tests that check a damaged database with many different options, and a test with a database that was damaged and
+/// then restored.
 pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     let trial = |name: &str, run: fn(&Corpus) -> Result<(), Failed>| {
         let corpus = corpus.clone();

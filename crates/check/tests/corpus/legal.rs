@@ -1,5 +1,5 @@
-//! Unusual states that are legal or cannot be judged never give a finding. What cannot be verified in these states is
-//! listed as not verified.
+//! States that look unusual but are legal, and states that cannot be judged. They must never cause a finding. Whatever
+//! cannot be verified because of such a state must be listed as not verified.
 
 mod pages;
 
@@ -146,8 +146,8 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             Trial::test(format!("legal: {name}"), move || {
                 let mut image = subject(&corpus);
                 let expected = change(&mut image);
-                // The test changes a row of sysallocunits but not the row in its index by owner, so only allocation and
-                // pages are checked.
+                // The test of a dropped unit changes a row of sysallocunits, but not the matching row in the index of
+                // sysallocunits by owner. So this test checks only allocation and pages.
                 let physical_only = name.starts_with("a dropped unit");
                 sound_but(&image.check_with(&Options { physical_only, ..Options::default() }), expected)
             })
@@ -259,16 +259,17 @@ fn with_rows(image: &Image, row: &[u8], counted: usize) -> Image {
     image
 }
 
-/// Rows keep the columns that were dropped in SQL Server 2000. The catalog does not describe these columns. At most, it
-/// stores how many of them there are.
+/// Tests that columns that were dropped in SQL Server 2000 are legal. Rows keep these columns, but the catalog does not
+/// describe them. At most, the catalog stores their number.
 fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     let database = image.database();
     let table = database.objects.values().find(|object| object.name == HEAP_TABLE).expect("table").id;
     let is_heap = |rowset: &&catalog::Rowset| (rowset.object_id, rowset.index_id) == (table, 0);
     let layout = &database.rowsets.iter().find(is_heap).expect("a heap").layout;
     let stored = layout.columns.iter().filter(|column| column.leaf_offset < 0).count() as u16 + 1;
-    // A row with one fixed byte and one column, which is NULL. The row has one variable column more than the table.
-    // This column has one byte, and all other variable columns are empty.
+    // A row with one fixed byte, a column count of 1, and a null bitmap that marks this column as NULL. The row has one
+    // variable column more than the table. This additional column has one byte, and all other variable columns are
+    // empty.
     let mut row = vec![0x30, 0, 5, 0, 0, 1, 0, 1];
     row.extend(stored.to_le_bytes());
     let start = row.len() as u16 + 2 * stored;
@@ -299,8 +300,8 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A heap reserves nine bytes for every row, so that a forwarding stub can replace the row. The free-space count of the
-/// page may count a row of eight bytes as nine bytes or as eight.
+/// Tests rows of eight bytes. A heap reserves nine bytes for every row, so that a forwarding stub can replace the row.
+/// So the free-space count of the page may count each row as nine bytes or as eight.
 fn short_rows(image: &Image) -> Result<(), Failed> {
     // A row with one fixed byte and one column, which is NULL.
     const ROW: [u8; 8] = [0x10, 0, 5, 0, 0, 1, 0, 1];
@@ -402,8 +403,8 @@ fn sound_but(report: &Report, not_verified: Option<&str>) -> Result<(), Failed> 
     }
 }
 
-/// Pages that disappear while the check runs give one read error and one item not verified, and nothing else. Pages
-/// that were read before still count.
+/// Tests a file that shrinks while the check runs. The missing pages must give one read error and one item not
+/// verified, and nothing else. Pages that were read before must still count.
 fn shrinks(image: &Image) -> Result<(), Failed> {
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(&image.bytes)?;

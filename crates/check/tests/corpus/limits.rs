@@ -1,5 +1,5 @@
 //! Triggers limits by changing the catalog of a sound database in memory. The changed catalog declares something that
-//! is unknown or that makes verification impossible. This must never cause a finding.
+//! is unknown or that makes a verification impossible. Such a change must never cause a finding.
 
 use catalog::{
     Boundary, ConstraintKind, Database, Expression, ExpressionKind, Identity, IdentityMark, IndexType, Rowset,

@@ -48,7 +48,7 @@ struct Reference {
     id: u64,
     target: RecordId,
     /// Offset, on the page, of the address in the reference. `start` is the offset of the pointer or node that contains
-    /// it.
+    /// this address.
     at: usize,
     start: usize,
     text_pointer: bool,

@@ -25,7 +25,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
     vec![Trial::test("orders: neighbouring strings are in the order of their collation", move || all_files(&folder))]
 }
 
-/// Numbers of neighboring pairs, by the rule that orders the first string column in which they differ.
+/// Numbers of neighboring pairs of keys, by the rule that orders the first string column in which the two keys differ.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     first_level: u64,
@@ -55,7 +55,7 @@ struct Found {
     files: u64,
     /// Files that have a pair whose order is undecided.
     undecided_files: Vec<String>,
-    /// Number of neighboring pairs in unique indexes whose keys are equal but have different bytes.
+    /// Number of neighboring pairs of keys in unique indexes that compare as equal although their bytes differ.
     duplicates: u64,
     wrong: Vec<String>,
 }
@@ -184,7 +184,8 @@ fn page(source: &dyn PageSource, database: &Database, id: PageId, found: &mut Fo
     }
 }
 
-/// The key columns of a page's records; empty if the fixed length of the records is not the one in the catalog.
+/// Returns the key columns of the records on a page; empty if the fixed length of the records differs from the fixed
+/// length in the catalog.
 pub fn columns(layout: &RowLayout, page: Page<'_>) -> Vec<KeyColumn> {
     let level = if page.header().level == 0 { Level::Leaf } else { Level::Node };
     let is_index = page.header().kind() == Some(PageType::Index);

@@ -10,8 +10,8 @@ use libtest_mimic::{Failed, Trial};
 use crate::damage::ADVENTURE_WORKS;
 use crate::subjects;
 
-/// A test case: its name, the boundary, the number of rows that must be reported in a wrong partition, and the reason
-/// why rows must be listed as not verified, if any. The ProductIDs are 680 to 999.
+/// A test case: its name, the boundary, and the number of rows that must be reported in a wrong partition. The last
+/// item is the reason with which rows must be listed as not verified, if any. The ProductIDs are 680 to 999.
 type Case = (&'static str, i32, usize, Option<&'static str>);
 
 const CASES: [Case; 5] = [

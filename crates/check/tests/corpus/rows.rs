@@ -7,8 +7,8 @@ use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, RecordId};
 
 use crate::image::{Image, get16, offset_of, put16, slot_at};
 
-/// Whether a page belongs to a unit. Data pages last written by SQL Server 2000 have index ID 0 even if their unit
-/// belongs to index 1.
+/// Returns whether a page belongs to a unit. A data page of a clustered index that SQL Server 2000 wrote last has index
+/// ID 0, not 1, in its header.
 fn owns(unit: AllocUnitId, header: &PageHeader) -> bool {
     let old = header.index_id.get() == 0 && unit == AllocUnitId::from_header(1, header.object_id.get());
     header.alloc_unit() == unit || old
@@ -136,8 +136,8 @@ impl Rows {
         self.flip_null(image, at, column);
     }
 
-    /// Gives a variable column another value, or a pointer to an off-row value, as an UPDATE does: the row is rewritten
-    /// at the end of the used space.
+    /// Gives a variable column another value, or a pointer to an off-row value. Like an UPDATE, writes the changed row
+    /// at the end of the used space of the page.
     pub fn replace(&self, image: &mut Image, at: RecordId, column: &RowsetColumn, value: &[u8], is_complex: bool) {
         let bytes = image.page(at.page.page);
         let record = self.record(&bytes, at);

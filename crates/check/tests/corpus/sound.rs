@@ -112,8 +112,8 @@ pub fn no_findings(report: &Report) -> Result<(), Failed> {
     }
 }
 
-/// Asserts that every row of the tables with references is of a known class, and that the numbers of Service Broker
-/// objects are those of a new database.
+/// Asserts that every row of the base tables that refer to each other is of a known class, and that the numbers of
+/// Service Broker objects are those of a new database.
 fn catalog_is_known(report: &Report) -> Result<(), Failed> {
     let unknown = |entry: &&check::NotVerified| matches!(entry.what.as_str(), "catalog references" | "Service Broker");
     let counts: Vec<u64> = report.service_broker.iter().map(|kind| kind.count).collect();

@@ -1,6 +1,6 @@
 //! Sparse columns. No real file with sparse columns is available. So the tests move values of a real table into sparse
-//! vectors of the published form, and change the catalog to match. The table stays sound, and damage gives exactly the
-//! documented messages.
+//! vectors, whose form is published, and change the catalog to match. The table must then still be sound, and damage
+//! must give exactly the documented messages.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
 use check::Report;
@@ -95,8 +95,8 @@ fn vector(values: &[(u16, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// The record with a vector appended as its last variable column. `emptied` tells which of the other variable columns
-/// become empty.
+/// Returns the record with a vector appended as its last variable column. `emptied` tells which of the existing
+/// variable columns become empty.
 fn with_vector(record: &Record<'_>, vector: &[u8], emptied: impl Fn(u16) -> bool) -> Vec<u8> {
     let columns: Vec<(&[u8], bool)> = record.variables().collect();
     let columns =

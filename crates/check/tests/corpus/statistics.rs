@@ -1,6 +1,6 @@
-//! Statistics of real databases: every blob can be read to its end, its steps are in ascending order and its counts are
-//! possible. Every collation of a real column has a name. Damaged statistics in lab databases give a note, and only
-//! with extended logical checks.
+//! Statistics of real databases: every blob must be readable to its end, its steps must be in ascending order, and its
+//! counts must be possible. Every collation of a real column must have a name. Damaged statistics in lab databases must
+//! give a note, but only with extended logical checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -203,8 +203,8 @@ fn extended() -> Options {
     Options { extended_logical_checks: true, ..Options::default() }
 }
 
-/// Asserts two results. With extended checks, there is no finding, and `limit` is the only entry about statistics.
-/// Without extended checks, there is no entry about statistics.
+/// Asserts two results. With extended logical checks, there is no finding, and `limit` is the only entry about
+/// statistics. Without extended logical checks, there is no entry about statistics.
 fn is_noted(image: &Image, limit: &'static Limit) -> Result<(), Failed> {
     let report = image.check_with(&extended());
     let list = if limit.is_note() { &report.notes } else { &report.not_verified };
@@ -229,8 +229,8 @@ fn sound_ones_are_silent() -> Result<(), Failed> {
     is_silent(&subjects::image(STATISTICS), &extended())
 }
 
-/// Tests statistics about a column of numbers, after sysiscols was changed so that it names a column with longer
-/// values.
+/// Tests statistics about a column of numbers. The base table sysiscols is changed so that these statistics name
+/// another column, whose values are longer.
 fn another_type() -> Result<(), Failed> {
     const SYSISCOLS: i32 = 55;
     let mut image = subjects::image(STATISTICS);
@@ -260,7 +260,7 @@ fn unreadable() -> Result<(), Failed> {
     }
 }
 
-/// The blobs in the image. `NUMBERS` and `TEXTS` are their indexes.
+/// Finds the blobs in the image. `NUMBERS` and `TEXTS` are the indexes of the two blobs in the result.
 fn blobs(image: &Image) -> Vec<At> {
     /// The first bytes of a blob: the version, and the update time that the lab writes.
     const BEGINNING: [u8; 12] = [7, 0, 0, 0, 0x00, 0xC1, 0xC5, 0x00, 0x69, 0xA8, 0x00, 0x00];
@@ -272,7 +272,8 @@ fn blobs(image: &Image) -> Vec<At> {
             starts.map(|(at, _)| (page, at)).collect::<Vec<_>>()
         })
         .collect();
-    // Only the blobs of texts have records of variable length, which this byte shows.
+    // This byte shows whether the records have a variable length, which only the records for texts have. So the sort
+    // separates the two blobs.
     found.sort_by_key(|(page, at)| image.page(*page)[at + 176]);
     found.reverse();
     found

@@ -31,8 +31,8 @@ pub const STATISTICS: &str = "lab statistics";
 /// The images read or written so far.
 static IMAGES: Mutex<BTreeMap<String, Image>> = Mutex::new(BTreeMap::new());
 
-/// Whether the database with this name is available. Lab databases always are; the others are available if the corpus
-/// is.
+/// Returns whether the database with this name is available. Lab databases are always available. The other databases
+/// are available if the corpus is available.
 pub fn is_there(name: &str) -> bool {
     name.starts_with("lab ") || crate::corpus().is_some()
 }

@@ -1,5 +1,5 @@
-//! Swaps neighboring keys in copies of real files. Only collation weights or the alphabet of a locale can order these
-//! keys. The check must report each swap on its page.
+//! Swaps neighboring keys in copies of real files. Only keys are swapped whose order depends on collation weights or on
+//! the alphabet of a locale. The check must report each swap on its page.
 //!
 //! The environment variable `MDFSCK_SWAPS` sets the number of swaps.
 
@@ -116,8 +116,8 @@ fn file(path: &Path, round: usize, most: usize) -> (usize, Vec<String>) {
     (pages.len(), missed)
 }
 
-/// Whether the first column that differs is a string column, and the order of English letters and digits is not enough
-/// to order its two values.
+/// Returns whether the first column in which the two keys differ is a string column whose two values cannot be ordered
+/// by English letters and digits alone.
 fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::key::KeyColumn]) -> bool {
     let differs = a.iter().zip(b).zip(columns).find(|((a, b), _)| a != b);
     let Some(((Some(left), Some(right)), column)) = differs else { return false };
@@ -132,8 +132,8 @@ fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::k
         && !is_english(left, right, id, encoding)
 }
 
-/// Whether the collation is binary, or both strings are ASCII and the locale is one that orders ASCII like English.
-/// False if the first difference is between two symbols.
+/// Returns whether the order of English letters and digits is enough: the collation is binary, or both strings are
+/// ASCII and the locale orders ASCII like English. The result is false if the first difference is between two symbols.
 fn is_english(a: &[u8], b: &[u8], id: CollationId, encoding: Encoding) -> bool {
     const LOCALES: [u8; 11] = [0x01, 0x03, 0x07, 0x08, 0x0B, 0x0C, 0x10, 0x11, 0x15, 0x19, 0x24];
     let width = if encoding == Encoding::Ansi { 1 } else { 2 };

@@ -1,6 +1,6 @@
-//! Rows of the same form are checked together, and all other rows are checked one by one. If instead all rows are
-//! checked one by one, the report must be the same. All facts must also be the same, to the last bit of every sum. This
-//! holds for sound and for damaged databases.
+//! Rows of the same form are normally checked together, and all other rows one by one. If all rows are checked one by
+//! one instead, the report must be the same, and all sums and other facts must be the same to the last bit. This must
+//! hold for sound and for damaged databases.
 
 mod decimals;
 mod forms;
@@ -102,8 +102,8 @@ fn read(files: &MemoryFiles, page: PageId) -> Result<PageBytes, Failed> {
     Ok(bytes)
 }
 
-/// Changes one page. Asserts that the facts of the page's table do not depend on whether rows are checked together or
-/// one by one. The catalog is that of the sound database.
+/// Changes one page, but keeps the catalog of the sound database. Asserts that the facts about the page's table do not
+/// depend on whether rows are checked together or one by one.
 fn judge(files: &MemoryFiles, database: &Database, page: PageId, mut bytes: PageBytes) -> Result<(), Failed> {
     let unit = Page::new(&read(files, page)?).header().alloc_unit();
     let rowset = database.units.iter().find(|known| known.id == unit).and_then(|unit| database.rowset_of(unit));

@@ -33,7 +33,7 @@ struct Change {
     name: &'static str,
     base: i32,
     column: &'static str,
-    /// Whether to change a row with these column values.
+    /// Returns whether the change applies to a row with these column values.
     when: fn(&Columns<'_>) -> bool,
     change: fn(i64) -> i64,
     told: Told,
@@ -361,8 +361,8 @@ fn tried(mut image: Image, change: &Change) -> Result<bool, Failed> {
         return Ok(false);
     }
     let Some(table) = BaseTable::of(&database, change.base) else { return Ok(false) };
-    // In syscolpars, only columns of user tables are changed: columns of views and functions have no rows, and the
-    // collation of a system table's column may also be that of the database.
+    // In syscolpars, only columns of user tables are changed, for two reasons: columns of views and functions have no
+    // rows, and the collation of a system table's column may also be the collation of the database.
     let is_stored = |row: &Row| {
         let id = table.value(&row.bytes, "id").and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
         change.base != 41 || database.objects.get(&id).is_some_and(|object| object.type_code == "U")

@@ -8,7 +8,8 @@ use libtest_mimic::{Failed, Trial};
 use crate::image::{Image, get16, put16};
 use crate::subjects;
 
-/// Offset of the flags on every page. `STATUS` is the offset of the database status on the boot page.
+/// Offset of the flags in the header of every page. The next constant is the offset of the database status on the boot
+/// page.
 const FLAGS: usize = 4;
 const STATUS: usize = 96 + 0x24;
 
@@ -48,7 +49,7 @@ pub fn trials() -> Vec<Trial> {
     all.collect()
 }
 
-/// Gives pages the protection `flag` in place of their own; 0 means no protection.
+/// Replaces the protection of pages with the protection `flag`; 0 means no protection.
 fn protect(image: &mut Image, pages: &[u32], flag: u16) {
     for &page in pages {
         image.edit(page, |bytes| {

@@ -1,5 +1,5 @@
-//! A page that cannot be read is listed as not verified, no matter when during a run its reads fail and how many of
-//! them fail. The page never counts as missing, and the failure causes no finding.
+//! A page that cannot be read is listed as not verified, no matter when its reads fail during a run and how many of its
+//! reads fail. The page never counts as missing, and the failed reads cause no finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -76,12 +76,12 @@ struct Failure {
     until: u32,
 }
 
-/// A special value of `pages_per_read`: the number varies from read to read, as for a file that is partly in the file
-/// cache.
+/// A special value of `pages_per_read`: the number of pages per read varies from read to read, as for a file that is
+/// partly in the file cache.
 const VARYING: u32 = 0;
 
-/// A page source whose reads fail like those of a data file: a read of several pages fails if the read of one of them
-/// would fail.
+/// A page source whose reads fail like the reads of a data file: a read of several pages fails if a read of one of
+/// these pages would fail.
 struct Failing<'a> {
     inner: &'a MemoryFiles,
     failure: Option<Failure>,
@@ -196,19 +196,20 @@ fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     if failing.failed > 0 && failing.read_errors.is_empty() {
         return Some("no word of the read that failed".to_owned());
     }
-    // If a finding of the run without failures is missing, this run must list something more as not verified.
+    // If a finding of the run without failed reads is missing in the run with failed reads, the run with failed reads
+    // must list an additional item as not verified.
     let is_less = clean.findings.keys().any(|key| !failing.findings.contains_key(key));
     let has_reason = failing.not_verified.difference(&clean.not_verified).next().is_some();
     (is_less && !has_reason).then(|| "a finding is gone, and nothing more is listed as not verified".to_owned())
 }
 
-/// The failures to try for each page. Every single read fails, every two consecutive reads fail, all reads from some
-/// read on fail, or all reads before some read fail.
+/// Returns the failures to try for each page: each single read fails, each two consecutive reads fail, all reads from a
+/// certain read on fail, or all reads before a certain read fail.
 fn failures(clean: &Answer) -> Vec<Failure> {
     let of_page = |(&page, &asked): (&PageId, &u32)| {
         let after = (0..asked).map(move |from| Failure { page, from, until: u32::MAX });
         let once = (0..asked).map(move |from| Failure { page, from, until: from + 1 });
-        // The first of the two failures may be a read of several pages. The second is then the read of the single page.
+        // If the first failing read is a read of several pages, the second failing read is the read of this page alone.
         let twice = (0..asked).filter(move |_| asked > 3).map(move |from| Failure { page, from, until: from + 2 });
         let before = (3..asked).map(move |until| Failure { page, from: 0, until });
         after.chain(once).chain(twice).chain(before)

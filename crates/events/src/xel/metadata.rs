@@ -13,8 +13,8 @@ use crate::Moment;
 const MAX_BYTES: u64 = 16 << 20;
 /// Maximum number of collections in a package. Servers write nine kinds of collections.
 const MAX_COLLECTIONS: u32 = 1000;
-/// Type of a static value that is a text. The next constant is the type of a static GUID. Static values of all other
-/// types have eight bytes.
+/// The type number of a static value that is a text. A static value is constant for all events of one type. The next
+/// constant is the type number of a static GUID. Static values of all other types have eight bytes.
 const STATIC_TEXT: u32 = 15;
 const STATIC_GUID: u32 = 16;
 
@@ -26,7 +26,8 @@ pub(super) struct TickClock {
 }
 
 impl TickClock {
-    /// Converts `ticks` to a point in time. Without a frequency, a tick is 100 ns.
+    /// Converts `ticks` to a point in time. If the frequency is 0 (unknown), a tick is 100 ns. `None` if the number
+    /// overflows.
     pub(super) fn moment(self, ticks: u64) -> Option<Moment> {
         let passed = match self.frequency {
             0 => u128::from(ticks),
@@ -89,7 +90,8 @@ impl Metadata {
         let mut at = 0;
         while at < data.len() {
             let rest = data.get(at..).unwrap_or_default();
-            // A package: u16 version, u32 size, GUID, ten bytes, start, frequency.
+            // A package begins with these fields: u16 version, u32 size, GUID, ten bytes, u64 start time, u64 ticks per
+            // second.
             let bytes = u32_at(rest, 2).unwrap_or_default() as usize;
             let Some(package) = rest.get(..bytes).filter(|package| package.len() >= 48) else {
                 return Err((at, "a package of the metadata does not fit in its buffer"));

@@ -195,7 +195,7 @@ impl<R: Read> Reader<R> {
             return Err(self.damaged(0, "the buffer's header contradicts itself"));
         }
         match kind {
-            // A buffer with events.
+            // Kind 0 is a buffer with events.
             0 => (self.at, self.end) = (start, end.min(self.buffer.len())),
             1 => {
                 let data = self.buffer.get(start..end.min(self.buffer.len())).unwrap_or_default();
@@ -204,7 +204,8 @@ impl<R: Read> Reader<R> {
                     _ => {}
                 }
             }
-            // Skips the header of another part of the file, and an index of buffers.
+            // Kinds 2 and 3 have no events and are skipped: the header of another part of the file, and an index of
+            // buffers.
             2 | 3 => {}
             _ => return Err(self.damaged(14, "a buffer of an unknown kind")),
         }
@@ -303,8 +304,8 @@ impl<R: Read> Reader<R> {
 /// The ID and value of an action.
 type RawAction<'a> = (u32, &'a [u8]);
 
-/// Reads the actions after an event. Also returns the number of their bytes; `None` if an action extends beyond
-/// `bytes`.
+/// Reads the actions that follow an event if `follow` is true. Returns the actions and the number of bytes that the
+/// actions occupy. `None` if an action extends beyond `bytes`.
 fn actions(bytes: &[u8], follow: bool) -> Option<(Vec<RawAction<'_>>, usize)> {
     let (mut found, mut at) = (Vec::new(), 0usize);
     if !follow {

@@ -1,4 +1,4 @@
-//! Real event files. The reader reads every event of each file, and decodes every value.
+//! Tests with real event files. The reader must read every event of each file, and decode every value.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Generated sequences of checkpoints. All file formats yield the same checkpoints, and damaged files never yield wrong
-//! checkpoints.
+//! Tests with generated sequences of checkpoints. All file formats must yield the same checkpoints, and damaged files
+//! must never yield wrong checkpoints.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use events::checkpoints::{Mark, Paired, pair};
@@ -173,7 +173,7 @@ fn cut_an_event_file(story: &Story) {
         };
         let (found, is_faulty) = before_fault(reader);
         assert_eq!(found, all[..found.len()]);
-        // A file that is cut between two buffers looks complete.
+        // A file that is cut between two buffers looks complete, so the reader finds no fault.
         assert!(is_faulty || length % 0x200 == 0, "{length}");
         counts.push(found.len());
     }
@@ -249,7 +249,8 @@ fn only_the_named_events_are_read() {
     assert_eq!(reader.passed_over(), 10 + story.unpaired_begins);
 }
 
-/// Changes random bytes, by seed. Nothing panics, and memory and time stay proportional to the size of the file.
+/// Changes random bytes, by seed. No reader may panic, and memory and time must stay proportional to the size of the
+/// file.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn damaged_bytes_do_no_harm() {

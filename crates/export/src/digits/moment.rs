@@ -33,7 +33,7 @@ fn date_digits(day: u32) -> u64 {
     u64::from(four(year.into())) | digits_of([month, day, 0, 0]) << 32
 }
 
-/// The digits of four numbers, each below 100.
+/// Returns the two digits of each of four numbers below 100.
 #[inline]
 fn digits_of([a, b, c, d]: [u32; 4]) -> u64 {
     let pairs = u64::from(a | b << 16) | u64::from(c | d << 16) << 32;
@@ -90,7 +90,8 @@ fn fraction(out: &mut Vec<u8>, time: TimeOfDay) {
 
 /// Writes the date, the character `between`, and the time.
 pub(crate) fn date_time(out: &mut Vec<u8>, moment: DateTime, between: u8) {
-    // Composes words of eight bytes. Single bytes that are written and then read as one word would stall the processor.
+    // Composes words of eight bytes. If the code wrote single bytes and then read them as one word, the processor would
+    // have to wait for the writes.
     let (date, clock) = (date_digits(moment.day), clock_digits(moment.time));
     let byte = |byte: u8, at: u32| u64::from(byte) << (8 * at);
     let year_and_month = date & 0xFFFF_FFFF | byte(b'-', 4) | (date >> 32 & 0xFFFF) << 40 | byte(b'-', 7);

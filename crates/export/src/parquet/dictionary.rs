@@ -9,7 +9,8 @@ use super::plain::Plain;
 
 /// The maximum size of the distinct values in a dictionary, in bytes.
 const MOST_BYTES: usize = 64 << 10;
-/// The number of values after which building the dictionary stops, if more than half of them are distinct.
+/// The number of values in the sample. If more than half of the first `SAMPLE` values are distinct, the column gets no
+/// dictionary.
 const SAMPLE: usize = 1024;
 
 /// The distinct values of a column, in order of first appearance.
@@ -21,8 +22,8 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// Creates a dictionary if each value appears at least twice on average, among the first `SAMPLE` values and among
-    /// all values.
+    /// Creates a dictionary if each value appears at least twice on average, both among the first `SAMPLE` values and
+    /// among all values. Otherwise returns `None`.
     pub(super) fn of(plain: &Plain) -> Option<Self> {
         let mut bytes = Vec::new();
         let mut numbers = Vec::new();

@@ -1,7 +1,8 @@
 //! The footer of a Parquet file, which describes every row group.
 //!
-//! The library keeps the descriptions of all row groups in memory; for long tables or many columns this has no limit.
-//! Here each description is kept in its encoded form. Descriptions beyond a limit go to a temporary file.
+//! The library would keep the descriptions of all row groups in memory, and a long table or many columns would need
+//! unlimited memory. Here each description is kept in its encoded form. Descriptions beyond a limit go to a temporary
+//! file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -17,8 +18,8 @@ use parquet::schema::types::SchemaDescPtr;
 const MOST_IN_MEMORY: usize = 1 << 20;
 /// The bytes after the footer: its length, and the magic bytes.
 const TAIL_BYTES: usize = 8;
-/// The header byte of a list of structs in Thrift's compact protocol. For a short list, its upper four bits are the
-/// length.
+/// The header byte of a list of structs in Thrift's compact protocol, without the length. For a short list, the upper
+/// four bits of the header byte are the length.
 const STRUCTS: u8 = 0x0C;
 /// The header byte of a list with one struct.
 const ONE_STRUCT: u8 = 0x1C;

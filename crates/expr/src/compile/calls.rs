@@ -112,8 +112,8 @@ fn arguments<T>(name: &str) -> Result<T, Unsupported> {
 }
 
 fn finish(func: Func, args: Vec<Typed>, result: Ty) -> Result<Typed, Unsupported> {
-    // The collation with the strongest collation label among the strings. Two columns with different collations are
-    // refused.
+    // Finds the collation with the strongest collation label among the strings. Refuses two columns with different
+    // collations.
     let mut collation = Ty::default();
     for ty in args.iter().map(|arg| &arg.ty).filter(|ty| ty.is_string()) {
         if ty.label == collation.label && ty.label != Label::Coercible && ty.collation != collation.collation {

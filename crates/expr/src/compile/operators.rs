@@ -88,8 +88,8 @@ fn concat(left: Typed, right: Typed) -> Result<Typed, Unsupported> {
     Ok(Typed { node: Node::Concat(Box::new((left.node, right.node)), most), ty })
 }
 
-/// Prepares two strings for a comparison, and returns the rules of the comparison. If both strings are char, they are
-/// converted to the code page of one collation.
+/// Prepares two strings for a comparison, and returns the rules of the comparison. If both strings are char, converts
+/// each to the code page of the collation under which they are compared.
 pub(super) fn comparable(left: Typed, right: Typed) -> Result<(Typed, Typed, Comparison), Unsupported> {
     let collation = collate(&left.ty, &right.ty)?.0;
     let is_char = |ty: &Ty| ty.is_string() && !ty.is_unicode();
@@ -106,7 +106,8 @@ pub(super) fn recoded(value: Typed, collation: CollationId) -> Result<Typed, Uns
     let own = value.ty.collation;
     let is_char = value.ty.is_string() && !value.ty.is_unicode();
     let (from, to) = (code_page(own), code_page(collation));
-    // A literal without a collation is ASCII, and so is a value for which no code page is needed.
+    // No conversion is needed if the code pages are equal, or if one collation is unknown: a literal without a
+    // collation is ASCII.
     if !is_char || own == collation || own.0 == 0 || collation.0 == 0 || from.is_some() && from == to {
         return Ok(value);
     }

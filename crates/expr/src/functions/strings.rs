@@ -179,7 +179,8 @@ pub(super) fn replicate<'a>(value: Cell<'a>, times: i64, types: &CallTypes, env:
     let most = most_bytes(types);
     let length = env.bytes(text).len();
     let start = env.begin();
-    // One repetition more than the number that fits completely. The last repetition is then cut off.
+    // The loop appends one repetition more than the number that fits completely. `cut` then shortens the last
+    // repetition.
     let enough = most.checked_div(length).map_or(0, |whole| (whole as i64).saturating_add(1));
     for _ in 0..times.min(enough) {
         env.append(text)?;

@@ -89,7 +89,7 @@ fn ordinary_expressions_take_few_steps() {
     for feature in [OPERATORS, FUNCTIONS, CONVERSIONS].concat() {
         let program = compile(feature.example, &|_| None).unwrap();
         let (_, steps) = cost(&program, &mut scratch);
-        // SPACE and REPLICATE make at most 8000 bytes.
+        // The examples take few steps, also those of SPACE and REPLICATE, which could make up to 8000 bytes.
         assert!(steps < 300, "{}: {steps} steps", feature.example);
     }
     let states = format!("'WY' in ({}'ZZ')", "'AL',".repeat(60));

@@ -314,7 +314,8 @@ fn char_and_nchar_compare_by_the_code_page_of_the_char_side() {
     assert_eq!(over("([c] like N'Мос%')", cyrillic, Some(moscow)), "1");
     assert_eq!(over("([c] like N'М%ск')", cyrillic, Some(moscow)), "0");
     assert_eq!(over("(N'Москва' like [c])", cyrillic, Some(b"\xCC%        ")), "0", "blanks of a pattern count");
-    // A byte without a character in code page 1252, and code pages with two bytes per character.
+    // The following must be undecided: a byte to which code page 1252 assigns no character, and a character of two
+    // bytes in a code page. ASCII is decided even in such a code page.
     assert_eq!(over("([c]=N'a')", char10, Some(b"\x81")), NO_PAGE);
     let chinese = ColumnType { collation: CollationId(0xD024), ..char10 };
     assert_eq!(over("([c]=N'中')", chinese, Some(b"\xD6\xD0")), NO_PAGE);
@@ -336,7 +337,7 @@ fn a_collation_of_another_code_page_converts_char() {
     let char10 = ty(xtype::CHAR, 10, 0, 0);
     let cyrillic = ColumnType { collation: CollationId(0xD015), ..char10 };
     let no_page = "undecided: a code page is needed to convert text";
-    // SQL Server converts both operands to '?', so there they are equal.
+    // SQL Server converts both operands to '?', so SQL Server finds them equal. Here, the comparison must be undecided.
     assert_eq!(over("([c]='\u{414}' collate Latin1_General_BIN2)", cyrillic, Some(b"\xC6")), no_page);
     assert_eq!(over("([c]='d' collate Latin1_General_BIN2)", cyrillic, Some(b"d")), "1");
     // The euro sign is 0x88 in code page 1251 and 0x80 in 1252.
@@ -366,7 +367,8 @@ fn searches_outside_ascii_are_decided_where_each_character_is() {
     assert_eq!(over("(charindex(N'ÜR',[c]))", nvarchar, Some(&text)), "2", "case is ignored");
     assert_eq!(over("(charindex(N'u',[c]))", nvarchar, Some(&text)), uncertain, "u and \u{FC} differ by accent alone");
     assert_eq!(over("(replace([c],N'ü',N'ue'))", nvarchar, Some(&text)), "Zuerich, Åby");
-    // A combining mark belongs to the character before it, and some characters count as two.
+    // A combining mark belongs to the character before it, and some characters count as two. So these results must be
+    // uncertain.
     assert_eq!(over("(charindex(N'a',[c]))", nvarchar, Some(&wide("a\u{301}"))), uncertain);
     assert_eq!(over("(charindex(N's',[c]))", nvarchar, Some(&wide("\u{DF}"))), uncertain);
     assert_eq!(over("(charindex(N'xs',[c]))", nvarchar, Some(&wide("x\u{DF}"))), uncertain);

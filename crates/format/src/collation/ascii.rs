@@ -73,8 +73,8 @@ impl Alphabet {
         Self { collation, encoding, plain: collation.letters_are_plain() }
     }
 
-    /// Whether the order is a string sort, in which `-` and `'` count like other symbols. In a word sort they count
-    /// last.
+    /// Whether the order is a string sort, which treats `-` and `'` like other symbols. A word sort compares `-` and
+    /// `'` only if all other characters are equal.
     pub(super) fn is_string_sort(self) -> bool {
         self.encoding == Encoding::Ansi && self.collation.0 >> 24 != 0
     }

@@ -1,9 +1,9 @@
 //! Compares strings by the weights of their characters, as Windows collations do
 //! (docs/format/collations.md#comparing-by-weights).
 //!
-//! The comparison first compares the ranks of all characters that count, then their accents. The later levels (case,
-//! kana, width, hyphens) are not known well enough. For generations after 80, the order of two strings is decided only
-//! if generations 80 and 100 agree on it.
+//! The first level compares the ranks of all characters that are not ignored, the second level compares their accents.
+//! The later levels (case, kana, width, hyphens) are not known well enough. For generations after 80, the order of two
+//! strings is decided only if generations 80 and 100 agree on it.
 
 use std::cmp::Ordering;
 
@@ -242,7 +242,7 @@ impl Rules {
         (0..at).rev().find(|before| !is_letter(*before)).map_or(0, |before| before + 1)
     }
 
-    /// The way in which a character counts under the collation; `None` if it is unknown.
+    /// Returns how a comparison under the collation treats a character; `None` if it is unknown.
     fn kind(self, unit: u16) -> Option<Kind> {
         let weight = self.weights.of(unit);
         match weight.kind {
@@ -283,7 +283,8 @@ impl Rules {
         }
     }
 
-    /// Compares a string that continues with `next` and `rest` with a string that ends here and is padded with blanks.
+    /// Compares two strings that are equal until the shorter one ends. The longer string continues with `next` and
+    /// `rest`; the shorter string is padded with blanks.
     fn is_longer(self, next: Element, mut rest: Elements<'_>) -> Comparison {
         let text = rest.text;
         let blank = rest.blank();
@@ -323,8 +324,8 @@ impl Rules {
         match (self.is_settled(left) && self.is_settled(right), order) {
             (true, Ordering::Equal) => Pair::Same,
             (true, order) => Pair::Differ(order),
-            // A Vietnamese letter such as ă still sorts after the ASCII letter before its base letter, and before the
-            // ASCII letter after its base letter.
+            // The place of a Vietnamese letter such as ă is uncertain, but only between the ASCII letters around its
+            // base letter a. So its order relative to a letter with another base letter is certain.
             (false, Ordering::Less | Ordering::Greater)
                 if self.is_vietnamese && self.is_letter(left.units[0]) && self.is_letter(right.units[0]) =>
             {

@@ -1,7 +1,7 @@
 //! Comparisons that are certain without weights (docs/format/collations.md#comparing-without-weights).
 //!
-//! These rules give an order of letters and digits. It was right, without exception, for 1.9 million pairs of adjacent
-//! keys in real indexes.
+//! These rules give an order of letters and digits. This order was right, without exception, for 1.9 million pairs of
+//! adjacent keys in real indexes.
 
 use std::cmp::Ordering;
 

@@ -26,7 +26,7 @@ impl Exceptions {
         match unit {
             ..0x80 => false,
             0x2000.. if self.moves_above => true,
-            // Letters with two marks, which are all Vietnamese.
+            // This range has the letters with two marks. All of these letters are Vietnamese.
             0x1EA0..=0x1EF9 if self.family == super::locales::VIETNAMESE => true,
             _ => self.moved.chars().any(|moved| u32::from(moved) == unit.into()),
         }

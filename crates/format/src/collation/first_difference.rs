@@ -25,8 +25,8 @@ pub fn compare_at_first_difference(a: &[u8], b: &[u8], collation: CollationId, e
     (left != right).then(|| left.cmp(&right))
 }
 
-/// Whether the first different letters or digits decide the order of two strings that have only ASCII characters before
-/// them.
+/// Whether the first different letters or digits of two strings decide the order, if all characters before them are
+/// ASCII.
 fn is_decided_by_first_difference(collation: CollationId) -> bool {
     let is_special = collation.is_bin2() || collation.is_bin() || collation.is_doubtful() || collation.0 == 0;
     !is_special && collation.letters_are_plain()

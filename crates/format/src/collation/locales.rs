@@ -17,9 +17,9 @@ impl CollationId {
     /// if this is known for the locale: the lists of characters that locales move or join
     /// (docs/format/collations.md#locales) have no ASCII letter for it.
     pub fn letters_are_plain(self) -> bool {
-        // Arabic, Chinese_Taiwan_Stroke, Greek, Latin1_General, French, Hebrew, Icelandic, Japanese, Korean, Polish, Romanian,
-        // Cyrillic, Thai, Ukrainian, Slovenian, Chinese_PRC, Modern_Spanish, German_PhoneBook, Chinese_PRC_Stroke and
-        // Chinese_Taiwan_Bopomofo.
+        // The locales whose ASCII letters are plain: Arabic, Chinese_Taiwan_Stroke, Greek, Latin1_General, French,
+        // Hebrew, Icelandic, Japanese, Korean, Polish, Romanian, Cyrillic, Thai, Ukrainian, Slovenian, Chinese_PRC,
+        // Modern_Spanish, German_PhoneBook, Chinese_PRC_Stroke and Chinese_Taiwan_Bopomofo.
         match self.locale() {
             ICELANDIC => self.generation() <= 1,
             1 | 3 | 7 | 8 | 11 | 12 | 16 | 17 | 19..=21 | 25 | 27 | 28 | 36 | 40 | 41 | 46 | 47 => true,

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-/// The way in which a character counts in a comparison.
+/// How a comparison treats a character.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Kind {
     /// It is unknown how the character counts.

@@ -96,8 +96,8 @@ pub struct Scratch {
 pub struct Expanded<'s> {
     /// The uncompressed record.
     pub record: Record<'s>,
-    /// The columns for which the record has no true value, by their null bits, each with the reason. The record has
-    /// zero or an empty value in their places.
+    /// The null bits of the columns whose values could not be expanded, each with the reason. The record has zero or an
+    /// empty value in place of such a value.
     pub doubts: &'s [(u16, Doubt)],
 }
 
@@ -159,7 +159,7 @@ impl Expansion {
                 // A row may contain a whole value of a (max) type, or of text, ntext or image with the option 'text in
                 // row'.
                 (_, 0) | (xtype::TEXT | xtype::NTEXT | xtype::IMAGE, _) => BODY_BYTES,
-                // The row contains a pointer to an off-row value.
+                // A row may contain a pointer to an off-row value instead of the value.
                 (_, length) => length.clamp(MOST_POINTER_BYTES, BODY_BYTES),
             };
             of_row += last.filter(|last| last.fixed == 0).map_or(0, longest);
@@ -333,7 +333,7 @@ fn put_fixed(slot: &Slot, stored: &[u8], image: &mut [u8], text: &mut Vec<u8>) -
     }
 }
 
-/// Prefix and suffix as one slice. They are copied to `whole` only if neither is empty.
+/// Returns `prefix` and `suffix` as one slice. Copies them to `whole` only if neither is empty.
 fn joined<'a>(prefix: &'a [u8], suffix: &'a [u8], whole: &'a mut Vec<u8>) -> &'a [u8] {
     match (prefix, suffix) {
         ([], only) | (only, []) => only,

@@ -29,7 +29,7 @@ pub mod cd_status {
 /// The flag in the long region's first byte that is set if end offsets have two bytes.
 const WIDE_OFFSETS: u8 = 0x01;
 const HAS_COMPLEX: u8 = 0x02;
-/// The bit of a long end offset that marks the column as complex, not stored plainly.
+/// The bit of a long value's end offset that marks the value as complex: a pointer, or a value in a special format.
 const COMPLEX: u16 = 0x8000;
 
 /// The type of a CD record: bits 2 to 4 of its first byte.
@@ -158,8 +158,8 @@ pub struct CdRecord<'a> {
     column_count: u16,
     descriptors_at: u16,
     short_at: u16,
-    /// The place of the end offsets of the long values. The counts of the clusters follow them, and then the long
-    /// values.
+    /// The offset at which the end offsets of the long values begin. Next come the numbers of long values per cluster,
+    /// and then the long values.
     long_offsets_at: u16,
     long_count: u16,
     long_at: u16,
@@ -253,8 +253,8 @@ impl<'a> CdRecord<'a> {
         }
     }
 
-    /// The start of the end offsets, and the start of the long values, as offsets in the record. In a record without
-    /// long values, the first number is meaningless.
+    /// Returns where the end offsets of the long values start, and where the long values start, as offsets in the
+    /// record. In a record without long values, the first number is meaningless.
     #[inline(always)]
     pub(super) fn long_parts(&self) -> (u16, u16) {
         (self.long_offsets_at, self.long_at)

@@ -138,7 +138,7 @@ pub(super) fn decode_fixed(
     Ok(())
 }
 
-/// Decodes a big-endian number of up to eight bytes. A bias in its stored form makes it non-negative.
+/// Decodes a big-endian number of up to eight bytes. The stored number has a bias, so that it is never negative.
 fn integer(stored: &[u8]) -> i64 {
     let stored = stored.get(..stored.len().min(8)).unwrap_or_default();
     biased(number(stored), stored.len())
@@ -157,7 +157,7 @@ pub(super) fn biased(number: u64, length: usize) -> i64 {
 pub(super) fn number(bytes: &[u8]) -> u64 {
     match (bytes, bytes.len()) {
         (_, length @ 4..=8) => {
-            // The first and the last bytes of the number, which overlap.
+            // The first four and the last four bytes of the number; they may overlap.
             let [first, last] = [bytes.first_chunk(), bytes.last_chunk()]
                 .map(|four| four.map_or(0, |four| u64::from(u32::from_be_bytes(*four))));
             first << (8 * (length - 4)) | last

@@ -167,9 +167,9 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
 
-/// Divides a number by a power of ten; `None` if the number is not a multiple of it. Powers of five have an inverse
-/// modulo 2^64. Multiplying a multiple by the inverse gives the quotient; any other number gives a product above the
-/// largest possible quotient.
+/// Divides a number by a power of ten; `None` if there is a remainder. The power of two is divided by a shift. The
+/// power of five has an inverse modulo 2^64. If the number is a multiple of the power of five, its product with the
+/// inverse is the quotient. Otherwise the product exceeds the largest possible quotient.
 #[inline]
 fn divided(number: u64, exponent: u32) -> Option<u64> {
     let (inverse, most) = *INVERSES_OF_FIVE.get(exponent as usize)?;
@@ -177,8 +177,7 @@ fn divided(number: u64, exponent: u32) -> Option<u64> {
     (number.trailing_zeros() >= exponent && quotient <= most).then_some(quotient)
 }
 
-/// For each exponent: the inverse of that power of five modulo 2^64, and the largest quotient of a division by that
-/// power.
+/// For each exponent N: the inverse of 5^N modulo 2^64, and the largest quotient of a u64 divided by 5^N.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 20")]
 const INVERSES_OF_FIVE: [(u64, u64); 20] = {
     // 5 * INVERSE is 4 * 2^64 + 1, which is 1 modulo 2^64.

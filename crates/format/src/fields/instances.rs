@@ -74,9 +74,9 @@ pub fn instances(page: &PageBytes) -> Vec<FieldInstance> {
     instances_of(page, Page::new(page).header().level == 0)
 }
 
-/// Like [`instances`], for an index page that the caller knows to be a leaf or not. The first level above the data
-/// pages of a clustered index may have level 0, as a leaf has (docs/format/README.md#level-of-the-lowest-index-pages);
-/// only the catalog can distinguish the two.
+/// Like [`instances`], but `leaf` tells whether an index page is a leaf. The page alone does not always show this: the
+/// first level above the data pages of a clustered index may have level 0, as a leaf has
+/// (docs/format/README.md#level-of-the-lowest-index-pages). Only the catalog can distinguish the two.
 pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     let view = Page::new(page);
     let mut walk = Walk { page, leaf, pminlen: view.header().pminlen.get().into(), slot: None, found: Vec::new() };

@@ -23,8 +23,8 @@ impl<const N: usize, F: Fn([u8; N]) -> u64> Image<N> for F {}
 const SIGN: u64 = 1 << 63;
 
 impl Ascent {
-    /// The number of pairs of neighbouring rows that have an uncertain order, if all other pairs ascend. `None` if the
-    /// keys of a pair are equal or in the wrong order, or if the page has records outside these rows.
+    /// Counts the pairs of neighboring rows that have an uncertain order, if all other pairs ascend. `None` if the keys
+    /// of a pair are equal or in the wrong order, or if some slot of the page has no row of this shape.
     pub fn undecided(&mut self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         if rows.slots().is_some() {
             return None;
@@ -45,8 +45,9 @@ impl Ascent {
         self.open.is_empty().then_some(0)
     }
 
-    /// Keeps only the pairs that are equal in this column too. Returns `None` if a pair is in the wrong order. Returns
-    /// `Some(false)` if the column cannot be compared as an integer here; some of the kept pairs may then differ.
+    /// Compares one column in the remaining pairs of rows, and keeps only the pairs that are equal in this column too.
+    /// Returns `None` if a pair is in the wrong order. Returns `Some(false)` if the column cannot be compared as an
+    /// integer here; some of the kept pairs may then differ.
     fn ascends(&mut self, rows: Rows<'_>, column: &KeyColumn, is_first: bool) -> Option<bool> {
         let KeyColumn { order, offset, length, null_bit, .. } = *column;
         if offset == 0
@@ -151,7 +152,7 @@ impl Ascent {
             KeyOrder::Unicode(id) => Beginnings::of(id, Encoding::Unicode),
             _ => None,
         };
-        // If some row is an exception, its stored bytes may be a pointer and not the value.
+        // If a row is an exception (see [`Rows::exceptions`]), its stored bytes may be a pointer and not the value.
         let Some(beginnings) = beginnings.filter(|_| rows.are_plain().is_none()) else { return };
         let Self { open, beginnings: words } = self;
         words.clear();
@@ -231,8 +232,8 @@ impl Ascent {
     }
 }
 
-/// A column with values that compare as numbers. A number is read from the eight bytes up to the end of the value. Some
-/// bits are flipped, and bits from before the value are cleared.
+/// A column with values that compare as numbers. A number is made from the eight bytes that end where the value ends:
+/// some bits of the value are flipped, and the bits of bytes before the value are cleared.
 #[derive(Clone, Copy, Default)]
 struct Number {
     /// The end of the eight bytes, as an offset in the row.
@@ -267,8 +268,8 @@ impl Number {
     }
 }
 
-/// Whether the key of each row is greater than the key before, and the first one to three columns prove it. All of
-/// these columns must be numbers. One pass compares all of them; most keys have this form.
+/// Whether the first one to three columns prove that the key of each row is greater than the key before. All of these
+/// columns must be numbers, as in most keys. One pass compares all of these columns.
 fn ascend_as_numbers(rows: Rows<'_>, columns: &[KeyColumn]) -> bool {
     let number = |at: usize| columns.get(at).and_then(|column| Number::of(rows, column));
     let Some(first) = number(0) else { return false };

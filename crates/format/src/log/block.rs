@@ -54,7 +54,8 @@ pub struct Block<'a> {
     records: usize,
 }
 
-/// The size in bytes of the block that begins with `sector`, which must be as on disk; `None` if no block begins there.
+/// The size in bytes of the block that begins with `sector`; `None` if no block begins there. `sector` must be as on
+/// disk, before [`Block::restore`].
 pub fn size_on_disk(sector: &[u8]) -> Option<usize> {
     let size = usize::from(u16_at(sector, const { at("size", 2) })?);
     let is_block =
@@ -102,8 +103,7 @@ impl<'a> Block<'a> {
         Self::parse(block)
     }
 
-    /// The block in bytes that [`Self::restore`] verified and restored before. It is parsed again, but not verified
-    /// again.
+    /// Parses a block whose bytes [`Self::restore`] has already verified and restored. Does not verify the bytes again.
     pub fn of_restored(bytes: &'a [u8]) -> Option<Self> {
         let field = |offset: usize| u16_at(bytes, offset).map(usize::from);
         let (records, used) = (field(const { at("records", 2) })?, field(const { at("used", 2) })?);
@@ -216,7 +216,7 @@ enum Mark {
     Unwritten,
 }
 
-/// The mark of each sector of a block that is as on disk.
+/// Returns the mark of each sector of a block, which must be as on disk.
 fn marks(block: &[u8], parity: u8) -> impl Iterator<Item = Mark> {
     let sectors = block.len() / SECTOR_BYTES;
     block.chunks_exact(SECTOR_BYTES).enumerate().map(move |(index, sector)| {

@@ -284,8 +284,8 @@ mod tests {
     #[test]
     fn counters_are_as_many_as_their_kind_says() {
         let counters = [(45, 100, 8), (53, 101, 8), (61, 102, 8)];
-        // Kind 1 (a row of sysrowsets) has a value without a length; kind 2 (a row of a column) has its value after the
-        // column ID.
+        // In a record of kind 1 (for a row of sysrowsets), the value has no length. In a record of kind 2 (for a row of
+        // a column), the value follows the column ID.
         for (kind, first_value, lengths, count) in
             [(0, 0x50, 8, 3), (1, 0x50, 0, 1), (2, 0x58, 8, 1), (3, 0x50, 8, 2), (4, 0x50, 8, 2)]
         {

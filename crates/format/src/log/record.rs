@@ -17,7 +17,7 @@ pub const HEADER_BYTES: usize = at("context", 1) + 1;
 /// The flag of compensation records, which undo other records.
 const IS_COMPENSATION: u16 = 1;
 
-/// The ID of a transaction. The log uses IDs again later. Printed as SQL Server prints it, `0000:000003a8`.
+/// The ID of a transaction. Later transactions may have the same ID. Printed as SQL Server prints it, `0000:000003a8`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct TransactionId {
     /// The upper part, which is printed first.

@@ -2,8 +2,9 @@
 //! complex columns. Nearly all pages are like this. [`super::vectors`] also uses these functions, for records that may
 //! end with a sparse vector.
 //!
-//! No branch depends on a record. The differences from the pattern are accumulated and tested once for each block of
-//! records. If there are differences, the caller loads the page in the general way.
+//! No branch depends on a record. The differences from the pattern of the first record are accumulated, and tested once
+//! for each block of records. If there are differences, the caller loads the page with the slower functions of the
+//! parent module.
 
 use super::{OPTIONAL, RowShape, SameShapeRows, Totals, WORD_BITS, mask};
 use crate::bytes::u16_at;
@@ -17,7 +18,8 @@ pub(super) const BLOCK: usize = 16;
 /// The number of null bits in the word that also has the column count.
 const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
 
-/// If records have at least this many variable columns, a loop reads the ends of these columns.
+/// The functions for records with fewer variable columns than this are generated for each number of columns. For
+/// records with at least this many variable columns, a loop reads the ends of the columns.
 pub(super) const MANY: usize = 3;
 
 /// The pattern that each record is expected to have.
@@ -40,8 +42,9 @@ pub(super) struct Found {
     /// In the low 16 bits, the bits in which the column count of some record differs from the pattern. The higher bits
     /// are the union of the null bits of all records.
     bitmaps: u64,
-    /// In the low 16 bits, the bits in which the number of variable columns of some record differs from the pattern;
-    /// other bits of these 16 may mark another unexpected property of a record. The higher bits have no meaning.
+    /// In the low 16 bits, the bits in which the number of variable columns of some record differs from the pattern.
+    /// Any of these 16 bits may also be set to mark another unexpected property of a record. The higher bits have no
+    /// meaning.
     pub(super) counts: u64,
     /// Negative if some record or column ends before its start, or some record ends beyond its space.
     room: i32,
@@ -63,7 +66,8 @@ impl Found {
         *end = column_end;
     }
 
-    /// Tests and counts a record that ends at `end`, in a space of `space` bytes. Returns its length.
+    /// Tests that a record that ends at `end` fits into its space of `space` bytes, and adds its length to the total.
+    /// Returns its length.
     #[inline(always)]
     pub(super) fn ends(&mut self, end: i32, space: i32) -> u16 {
         self.room |= space - end;
@@ -89,8 +93,8 @@ impl SameShapeRows {
         found.is_some_and(|found| self.take_over(page.bytes(), pattern, found, false))
     }
 
-    /// Loads records that match one pattern, in spaces of any order. If a record does not match, the spaces are
-    /// unchanged.
+    /// Loads records that match one pattern; their spaces in `spans` may be in any order. If a record does not match,
+    /// `spans` is unchanged.
     pub(super) fn audit_alike(&mut self, bytes: &PageBytes, index_fixed_end: Option<u16>) -> bool {
         let Some(Span { offset, length }) = self.spans.first().copied() else { return false };
         let end = offset.saturating_add(length);
@@ -131,9 +135,9 @@ impl SameShapeRows {
         }
     }
 
-    /// Audits the records from the last slot, which has the last record, to the first slot. A record may extend to the
-    /// start of the next record. Each kind of record gets a separate function, because fewer variables of the loop stay
-    /// in registers when the functions are inlined into their caller.
+    /// Audits the records from the last slot, which has the last record on the page, to the first slot. A record may
+    /// extend to the start of the next record. Each kind of record gets its own copy of this function. The copies are
+    /// not inlined into their caller, because then fewer variables of the loop would stay in registers.
     #[inline(never)]
     fn ascending<const HAS_BITMAP: bool, const VARIABLES: usize>(
         &mut self,
@@ -180,8 +184,8 @@ impl SameShapeRows {
         Some(found)
     }
 
-    /// Stores the results for records that match the pattern. If the records may have vectors, the caller must have
-    /// filled `variables` and `vectors`.
+    /// Stores the results of the audit for records that match the pattern. If the records may have vectors, the caller
+    /// must have filled `variables` and `vectors`.
     pub(super) fn take_over(
         &mut self,
         page: &PageBytes,
@@ -237,7 +241,8 @@ impl Pattern {
         Some(Self { shape, head, head_mask, variables })
     }
 
-    /// Extends the pattern to records that may also have a vector.
+    /// Extends the pattern to records of which each may or may not end with a sparse vector. The pattern is that of the
+    /// record at `first`.
     pub(super) fn with_vector(mut self, page: &PageBytes, first: usize) -> Option<Self> {
         if self.variables > 0 {
             let last = first + usize::from(self.shape.variable_at) + 2 * usize::from(self.variables);
@@ -249,7 +254,8 @@ impl Pattern {
         Some(self)
     }
 
-    /// The start of the first variable column, or the end of a record without variable columns. No record is shorter.
+    /// The offset of the first variable column in each record, or the end of the record if the pattern has no variable
+    /// columns. This is the minimum length of a record.
     pub(super) fn columns_at(self) -> i32 {
         let ends = if self.variables == 0 { 0 } else { 2 + 2 * i32::from(self.variables) };
         i32::from(self.shape.variable_at) + ends

@@ -35,8 +35,8 @@ impl SameShapeRows {
         self.expects_vectors = self.soundness != Soundness::Unknown;
     }
 
-    /// Like `finish`, for records that match a pattern but may end with a vector. The caller must have filled
-    /// `variables` and `vectors`.
+    /// Like `finish`, for records that match a pattern, but some of which may end with a vector. The caller must have
+    /// filled `variables` and `vectors`.
     pub(super) fn finish_with_vectors(&mut self, bytes: &[u8], totals: Totals) {
         let without = totals.fewest_variables;
         self.finish(bytes, totals);

@@ -10,8 +10,8 @@ use crate::slots::Span;
 pub const BYTES_AFTER: usize = size_of::<u64>();
 
 impl SameShapeRows {
-    /// Like `load`, for the expanded form of compressed rows, which always begin like data records. The buffer has at
-    /// most 65,535 bytes, of which [`BYTES_AFTER`] come after the last record.
+    /// Like `load`, for compressed rows that were expanded into a buffer. Expanded rows always begin like data records.
+    /// The buffer has at most 65,535 bytes; the last [`BYTES_AFTER`] of them follow the last record.
     pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
         if bytes.len() > u16::MAX.into() || places.is_empty() {
             return false;
@@ -25,8 +25,8 @@ impl SameShapeRows {
         }
     }
 
-    /// Loads records that this crate wrote one after another in one form, so that they need no audit. No place may be
-    /// empty.
+    /// Loads records that this crate wrote to `bytes`, one after another and all in the form `form`. These records need
+    /// no audit. No range in `places` may be empty.
     pub fn load_written(&mut self, bytes: &[u8], places: &[Range<u32>], form: CommonForm) -> bool {
         if bytes.len() > u16::MAX.into() {
             return false;

@@ -11,14 +11,14 @@ use crate::sparse::SparseVector;
 
 mod vectors;
 
-/// Marks a moved row. Together with [`EMPTY`] it marks a forwarding stub.
+/// Bit of a row's `null` that makes the row a moved row. Together with [`EMPTY`], it makes the row a forwarding stub.
 const MOVED: u8 = 64;
-/// Marks an empty slot.
+/// Bit of a row's `null` that makes the slot of the row empty.
 const EMPTY: u8 = 128;
 
-/// A page of rows of one shape: a small number, a date, and up to four variable columns. The low bits of `null` mark
-/// NULL columns. Bit 16 of it makes the row a ghost, and bit 32 makes its last variable column complex. [`MOVED`] and
-/// [`EMPTY`] are for data pages.
+/// Makes a page of rows of one shape: a small number, a date, and up to four variable columns. The third item of a row,
+/// `null`, has bits for unusual rows. Its low four bits mark NULL columns; bit 16 makes the row a ghost, and bit 32
+/// makes its last variable column complex. [`MOVED`] and [`EMPTY`] may be set on data pages only.
 fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, if is_index { 2 } else { 1 });
@@ -67,7 +67,7 @@ fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> Pa
     page
 }
 
-/// Asserts that each record, read separately, agrees with the rows of the page in all its columns.
+/// Asserts that each record, parsed by itself, has the same values in all columns as the rows of the page.
 fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
     let rows = same_shape.of(page);
     let mut order = SlotOrder::default();
@@ -154,7 +154,7 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
     }
 }
 
-/// Asserts that the sparse vectors agree with those read from each record.
+/// Asserts that the sparse vectors of the page agree with the vectors of the records, parsed one by one.
 fn vectors_agree(same_shape: &SameShapeRows, page: Page<'_>) {
     let rows = same_shape.of(page);
     let (mut vectors, mut are_there, mut are_sound) = (Vec::new(), Vec::new(), true);
@@ -270,7 +270,8 @@ proptest! {
     }
 }
 
-/// Records that match are recognized; a change to the variable columns or the null bitmap of one record is noticed.
+/// Asserts that a page whose records match is recognized, in slot order or not. If the status, the column count or the
+/// variable columns of one record change, the page must no longer be recognized.
 #[test]
 fn records_that_are_alike_are_found_so_in_any_order_and_others_are_not() {
     for (is_index, scattered, length) in [false, true].into_iter().flat_map(|is_index| {
@@ -319,7 +320,8 @@ fn records_that_are_alike_are_found_so_in_any_order_and_others_are_not() {
 }
 
 proptest! {
-    /// Tests values that may differ in any single byte.
+    /// Compares keys whose bytes may differ at any position: the order of the rows must be the order of the keys
+    /// compared one by one.
     #[test]
     fn keys_of_any_type_are_ordered_as_one_by_one(
         bytes in prop::collection::vec((0usize..16, 0u8..3), 1..6),
@@ -451,8 +453,8 @@ fn records_that_claim_more_columns_than_the_page_can_hold_take_no_memory() {
     (page[0], page[1]) = (1, 1);
     page[22..24].copy_from_slice(&slots.to_le_bytes());
     for slot in 0..usize::from(slots) {
-        // Each record has a status, the end of the fixed part, and a count of 1024 columns, but the next record begins
-        // at the place of its null bitmap.
+        // Each record has only a status, the end of the fixed part, and a count of 1024 columns. Where its null bitmap
+        // should be, the next record begins.
         let at = HEADER_BYTES + 6 * slot;
         page[at..at + 6].copy_from_slice(&[0x10, 0, 4, 0, 0, 4]);
         let entry = PAGE_BYTES - 2 - 2 * slot;

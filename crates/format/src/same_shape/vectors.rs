@@ -15,14 +15,14 @@ use crate::sparse::SparseVector;
 /// The proven properties of the vectors of a page.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) enum Soundness {
-    /// Nothing is proven. Either there is no vector, or some complex column is not a vector, or some vector breaks a
-    /// rule.
+    /// Nothing is proven. Either no row has a vector, or some complex column is not a vector, or some vector breaks a
+    /// rule of its format.
     #[default]
     Unknown,
     /// All complex columns of live rows are sound vectors.
     Sound,
-    /// All complex columns of live rows are sound vectors. They have values of the same columns, and each value ends at
-    /// the same offset in all vectors. The number is the row of the first vector.
+    /// All complex columns of live rows are sound vectors. All vectors have values of the same columns, and each value
+    /// ends at the same offset in all vectors. The number is the index of the first row with a vector.
     Alike(u16),
 }
 
@@ -47,7 +47,7 @@ impl<'a> Vectors<'a> {
         Some(Self { spans, page, first })
     }
 
-    /// The vectors, of all rows that have one.
+    /// The sparse vector of each row that has one.
     pub fn each(self) -> impl Iterator<Item = SparseVector<'a>> {
         let vectors = self.spans.iter().filter(|span| span.length > 0);
         vectors.filter_map(move |span| SparseVector::read(bytes_of(self.page, *span)))
@@ -64,7 +64,7 @@ impl<'a> Vectors<'a> {
     }
 
     /// The value of the column with this ID in each vector. `None` if the vectors do not have values of the same
-    /// columns at the same places, or if the column is NULL in all of them.
+    /// columns at the same places, or if the column is NULL in all vectors.
     pub fn values(self, column: u16) -> Option<impl Iterator<Item = &'a [u8]>> {
         let place = self.first?.place_of(column)?;
         let place = usize::from(place.start)..usize::from(place.end);
@@ -86,8 +86,8 @@ impl<'a> Vectors<'a> {
 }
 
 impl SameShapeRows {
-    /// Loads the records of a page if all match one pattern, apart from a vector at the end of some, and are in the
-    /// order of their slots. Otherwise the results are undefined.
+    /// Loads the records of a page if all records match one pattern and are in the order of their slots. Apart from the
+    /// pattern, each record may end with a vector. If the result is false, the contents of `self` are undefined.
     pub(super) fn load_with_vectors(&mut self, page: &PageBytes, free_data: u16, pattern: Pattern) -> bool {
         let pattern = u16_at(page, PAGE_BYTES - 2).and_then(|first| pattern.with_vector(page, first.into()));
         let Some(pattern) = pattern else { return false };
@@ -163,7 +163,7 @@ impl SameShapeRows {
             }
             count += 1;
         }
-        // A complex column without bytes is no vector, and makes the counts differ.
+        // A complex column without bytes is not a vector. `count` does not include its row, but `self.complex` does.
         if count == self.complex {
             self.soundness = if are_alike { Soundness::Alike(row) } else { Soundness::Sound };
         }
@@ -203,9 +203,10 @@ impl Pattern {
         let stored = if has_none { 0 } else { words as u16 };
         let more = stored.wrapping_sub(self.variables);
         let has_vector = more == 1;
-        // A record may have a variable part without columns, but that is not handled here.
+        // A record may legally have a variable part without columns. Such a record is marked as different, so the page
+        // is not loaded here.
         found.counts |= u64::from(more & !1) | u64::from(VARIABLES == 0 && has_none == has_vector);
-        // Without other columns, a record stores the number of variable columns only if it has a vector.
+        // A record without other variable columns stores the number of variable columns only if it has a vector.
         let mut end = self.columns_at() + if has_vector { 2 + 2 * i32::from(VARIABLES == 0) } else { 0 };
         let last = match VARIABLES {
             MANY.. => {

@@ -66,14 +66,14 @@ impl<'a> Rows<'a> {
         number > 0 && self.rows.complex_columns >> (number - 1).min(63) & 1 != 0
     }
 
-    /// The sparse vectors of live rows; `None` if no row has one, or some complex column of a live row is not a sound
-    /// vector. The caller must know whether the table has sparse columns.
+    /// The sparse vectors of live rows. `None` if no live row has a vector, or if some complex column of a live row is
+    /// not a sound vector. The page does not show whether the table has sparse columns: the caller must know.
     pub fn vectors(self) -> Option<Vectors<'a>> {
         Vectors::of(self.rows, self.page)
     }
 
-    /// The last variable column of each row, and whether the column is complex; empty for a row without variable
-    /// columns.
+    /// The bytes of the last variable column of each row, and whether this column is complex. The bytes are empty for a
+    /// row without variable columns.
     pub fn last_variables(self) -> impl Iterator<Item = (&'a [u8], bool)> + 'a {
         let page = self.page;
         let variable_at = usize::from(self.rows.shape.variable_at);
@@ -121,7 +121,7 @@ impl<'a> Rows<'a> {
         self.rows.totals.has_versions
     }
 
-    /// The version tags, of all rows that have one.
+    /// The version tag of each row that has one.
     pub fn version_tags(&self) -> impl Iterator<Item = &'a [u8; VERSION_TAG_BYTES]> + 'a {
         let page = self.page;
         let records = self.rows.spans.iter().map(move |span| bytes_of(page, *span));
@@ -129,14 +129,14 @@ impl<'a> Rows<'a> {
         records.filter(has_tag).filter_map(|record| record.last_chunk())
     }
 
-    /// The null bits `64 * word + 1` to `64 * word + 64`, with the first as the lowest bit. A bit is set if it is set
-    /// in some row.
+    /// The union of the null bitmaps of all rows: the null bits `64 * word + 1` to `64 * word + 64`, with the first as
+    /// the lowest bit. A bit is set if it is set in at least one row.
     pub fn null_word(&self, word: u16) -> u64 {
         self.rows.any_nulls.get(usize::from(word)).copied().filter(|_| self.column_count() > 0).unwrap_or_default()
     }
 
-    /// The null bit `number`, counted from 1: the word of each row's null bitmap that contains the bit, and the mask of
-    /// the bit. `None` if no row has the bit set.
+    /// The null bit `number`, counted from 1, of all rows. Returns, for each row, the word of its null bitmap that
+    /// contains the bit, and, for all rows, the mask of the bit in the word. `None` if no row has the bit set.
     pub fn nulls_of(&self, number: u16) -> Option<(&'a [u64], u64)> {
         let at = number.checked_sub(1)?;
         let (word, bit) = (at / WORD_BITS, 1 << (at % WORD_BITS));
@@ -160,7 +160,8 @@ impl<'a> Rows<'a> {
         is_known(number, self.column_count())
     }
 
-    /// Whether the null bitmap of the rows has the bit `number`, so that it shows whether the column is NULL.
+    /// Whether the null bitmaps of the rows contain the bit `number`. Only then do they show whether the column is
+    /// NULL.
     #[inline]
     pub fn has_null_bit(&self, number: u16) -> bool {
         has_null_bit(number, self.column_count())
@@ -171,7 +172,8 @@ impl<'a> Rows<'a> {
         offset.checked_add(length).is_some_and(|end| end <= self.fixed_end())
     }
 
-    /// The `N` bytes at `offset` of each row. The caller must have tested [`Self::has_fixed`] for them.
+    /// The `N` bytes at `offset` of each row. The caller must have verified with [`Self::has_fixed`] that all rows have
+    /// these bytes.
     #[inline(always)]
     pub fn fixed<const N: usize>(self, offset: u16) -> impl Iterator<Item = [u8; N]> + 'a {
         let page = self.page;
@@ -182,8 +184,8 @@ impl<'a> Rows<'a> {
     }
 
     /// For each row, one little-endian number for each offset in `ends`: the eight bytes before the offset. A value
-    /// that ends at the offset is in the highest bytes of the number; the lower bytes are from before the value. `None`
-    /// if fewer than eight bytes of the buffer precede an offset.
+    /// that ends at the offset is in the highest bytes of the number; the lower bytes precede the value in the record.
+    /// `None` if an offset of some row has fewer than eight bytes before it in the buffer.
     #[inline(always)]
     pub fn words<const N: usize>(self, ends: [u16; N]) -> Option<impl Iterator<Item = [u64; N]> + 'a> {
         const BYTES: usize = size_of::<u64>();

@@ -18,7 +18,7 @@ pub enum StepOrder {
         /// The length of each value in bytes, if the type has a fixed length.
         length: Option<u16>,
     },
-    /// The order of sql_variant values. Values of one base type are ordered as that type orders them.
+    /// The order of sql_variant values. Values of one base type have the order of this type.
     Variant,
 }
 
@@ -34,7 +34,8 @@ impl StepOrder {
         };
         let length = match info.xtype {
             xtype::CHAR | xtype::NCHAR | xtype::BINARY => Some(info.length),
-            // A table row has a pointer instead of a value of these types.
+            // A histogram stores the values of these types, while a row of the table stores a pointer. So the length of
+            // the stored column says nothing about the values.
             xtype::TEXT | xtype::NTEXT | xtype::IMAGE => None,
             _ => fixed_length(info),
         };
@@ -57,8 +58,9 @@ impl StepOrder {
             (Some(before), Some(after)) => match self.compare(before, after)? {
                 Ordering::Less => Some(true),
                 Ordering::Greater => Some(false),
-                // Long values may have been cut before their first difference, so equal long values are possible. Equal
-                // numbers are an error, because they would be one step.
+                // A histogram may store only the beginning of a long value. So two steps may have equal texts or binary
+                // values. Equal values of other types are an error, because SQL Server would have made one step of
+                // them.
                 Ordering::Equal => self.is_of_numbers().then_some(false),
             },
         }
@@ -71,7 +73,7 @@ impl StepOrder {
         }
     }
 
-    /// Whether a collation determines the order.
+    /// Whether the order depends on a collation.
     pub fn is_of_text(self) -> bool {
         matches!(self, Self::Key { order: KeyOrder::Ansi(_) | KeyOrder::Unicode(_), .. })
     }
@@ -81,9 +83,9 @@ impl StepOrder {
     }
 }
 
-/// Compares two sql_variant values. Values of one base type have the order of that type; values of different type
-/// families have the order that Microsoft documents (docs/format/types-and-keys.md#sql_variant). Values of different
-/// types of one family are not compared.
+/// Compares two sql_variant values; `None` if their order is unknown. Values of one base type have the order of that
+/// type. Values of different type families have the order that Microsoft documents
+/// (docs/format/types-and-keys.md#sql_variant). Values of one family but of different types are not compared.
 fn compare_variants(before: &[u8], after: &[u8]) -> Option<Ordering> {
     let (before, after) = (Variant::read(before)?, Variant::read(after)?);
     match before.family()?.cmp(&after.family()?) {

@@ -6,7 +6,8 @@ const INT: TypeInfo = TypeInfo { xtype: xtype::INT, length: 4, precision: 10, sc
 const NAME: TypeInfo = TypeInfo { xtype: xtype::NVARCHAR, length: 100, precision: 0, scale: 0 };
 const LATIN: CollationId = CollationId(0xD008);
 
-/// A step: its value, the rows equal to the value, and the rows between this value and the one before.
+/// A step: its value, the number of rows with this value, and the number of rows between the previous step's value and
+/// this one.
 type Given<'a> = (&'a [u8], f32, f32);
 
 fn record((value, equal, range): Given<'_>, is_variable: bool) -> Vec<u8> {
@@ -168,7 +169,7 @@ fn counts_are_numbers_that_add_up_to_all_rows() {
     assert!(!counts_are_possible(&[(&one, -1.0, 0.0)], &|_| {}));
     assert!(!counts_are_possible(&[(&one, 1.0, 3.0)], &|_| {}), "rows below the first step");
     assert!(counts_are_possible(&steps, &|bytes| {
-        // Two more rows have NULL.
+        // Now the statistics describe two more rows, in which the column is NULL.
         bytes[place::ROWS] += 2;
         bytes[place::ROWS_READ] += 2;
         bytes[place::NULL_ROWS..place::NULL_ROWS + 4].copy_from_slice(&2f32.to_le_bytes());

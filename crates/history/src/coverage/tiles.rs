@@ -1,9 +1,10 @@
 //! The page ranges of a database, with the date of the last read of each range. There are two dates, one for each depth
 //! of a check: full and physical.
 //!
-//! Checks divide a database into ranges in different ways: into ranges of 1 GB, by `--range`, or by tasks. The dates of
-//! earlier reads are still kept. If these dates differ within a range of the newest division, the range is stored in
-//! pieces. Both depths have the same pieces, so that the later of the two dates is known for each page.
+//! Checks divide a database into ranges in different ways: into ranges of 1 GB, by `--range`, or by tasks. When a check
+//! divides the database in a new way, the dates of earlier reads are kept. If these dates differ within a new range,
+//! the range is stored in several pieces. Both depths are stored with the same pieces, so that the later of the two
+//! dates is known for each page.
 
 use std::collections::BTreeMap;
 
@@ -67,8 +68,9 @@ pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> r
     rows.collect()
 }
 
-/// The dates by which a promise in one depth is judged. There is one row for each of `tiles`, or one row for each
-/// stored piece if `tiles` is empty. A page that was read in full depth counts as read in physical depth too.
+/// Returns the dates by which a promise in one depth is judged. The result has one row for each range in `tiles`, or
+/// one row for each stored piece if `tiles` is empty. A page that was read in full depth was also read in physical
+/// depth.
 pub(crate) fn promised(
     connection: &Connection,
     (database, depth): (i64, &str),
@@ -83,8 +85,8 @@ pub(crate) fn promised(
         } else if !full.is_empty() {
             for row in &mut known {
                 let other = cut(&full, row.clone(), now);
-                // `known_since` is `None` if the row has been known for as long as the database. If one of the two rows
-                // has no `known_since`, the result has none either.
+                // `known_since` is `None` for pages that have been known for as long as the database. If this is so in
+                // one of the two rows, the result is `None` too.
                 let known_since =
                     row.known_since.clone().zip(other.known_since.clone()).map(|(own, other)| own.min(other));
                 if other.read_at > row.read_at {
@@ -100,8 +102,8 @@ pub(crate) fn promised(
     })
 }
 
-/// Divides the known rows into the pieces of `tiles`, which cover all pages of an image taken at `taken_at`. Rows of
-/// pages beyond the ends of the image's files stay only if they are newer than the image.
+/// Divides the stored rows at the bounds of `tiles`, which cover all pages of an image taken at `taken_at`. A stored
+/// row of pages beyond the end of a file in this image stays only if the row is newer than the image.
 pub(crate) fn retile(
     transaction: &Transaction<'_>,
     (database, depth): (i64, &str),
@@ -114,7 +116,7 @@ pub(crate) fn retile(
     tiles.extend(beyond(&tiles, &known, (taken_at, now)));
     let pieces: Vec<Row> = tiles.iter().flat_map(|tile| pieces(tile, &known)).collect();
     for (of, known) in DEPTHS.into_iter().zip(&known) {
-        // A depth in which no check has run needs no rows.
+        // If no check has ever run in this depth, no rows are stored for it.
         if known.is_empty() && of != depth {
             continue;
         }
@@ -163,15 +165,16 @@ fn unknown(tile: &RangeRead) -> Row {
     Row { file, first, pages, in_use, read_at: None, known_since: None, image: None, evidence }
 }
 
-/// The rows of pages that are beyond the present ends of the files and belonged to a newer image. If there are such
-/// rows, the present image is older than an image that was already checked.
+/// Returns the rows of pages that are beyond the ends of the files in the present image, but exist in a newer image.
+/// There are such rows only if a newer image was checked before the present one.
 fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -> Vec<Row> {
     let mut ends: BTreeMap<u16, u64> = BTreeMap::new();
     for tile in tiles {
         let end = ends.entry(tile.file).or_default();
         *end = tile.end().max(*end);
     }
-    // A row of pages that were never read is newer than the image if its `known_since` is later.
+    // A row of pages that were never read has only a `known_since`. The row is newer than the image if this time is
+    // later.
     let is_newer = |row: &&Row| {
         [&row.read_at, &row.known_since].into_iter().flatten().any(|at| at.as_str() > taken_at && at.as_str() <= now)
     };
@@ -198,8 +201,8 @@ fn over<'r>(rows: &'r [Row], range: &Row) -> impl Iterator<Item = &'r Row> + use
 }
 
 /// Divides a range into pieces at each page where the known dates of either depth change. It is unknown which pages of
-/// the range are in use, so the number of pages in use is shared among the pieces, and each piece gets at least one. If
-/// a range has fewer pages in use than pieces, it is not divided.
+/// the range are in use. So the number of pages in use is divided among the pieces in proportion to their size, and
+/// each piece gets at least one. If a range has fewer pages in use than pieces, it is not divided.
 fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     let mut bounds = vec![tile.first];
     for rows in known {
@@ -232,10 +235,11 @@ fn pieces(tile: &Row, known: &[Vec<Row>; 2]) -> Vec<Row> {
     bounds.iter().zip(ends).map(piece).collect()
 }
 
-/// Gives a range the dates of the known row that was last read longest ago, among the rows that overlap the range.
-/// Pages that were added to a file get the dates of the pages before them.
+/// Gives a range the dates of a known row: among the rows that overlap the range, the one that was read longest ago.
+/// Pages at the end of the range that no known row covers get these dates too. If no known row overlaps the range, or
+/// if known pages follow unknown ones, the range gets no read date.
 fn cut(known: &[Row], range: Row, now: &str) -> Row {
-    // A row that was never read is older than all others.
+    // `None`, the date of a row that was never read, is the lowest date.
     let oldest = over(known, &range).min_by(|one, other| one.read_at.cmp(&other.read_at));
     let known_since = over(known, &range).filter_map(|row| row.known_since.clone()).min();
     let Some(oldest) = oldest.filter(|_| !has_gap(known, &range)) else {

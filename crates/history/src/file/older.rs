@@ -11,12 +11,12 @@ use super::{History, Purpose, beside, configure};
 use crate::error::{HistoryError, Result, of_io, of_sqlite};
 use crate::schema;
 
-/// The most copies of histories in the same older form that are kept beside a history.
+/// The maximum number of copies of the same older form that are kept beside a history.
 const MOST_COPIES: u32 = 100;
 
 impl History {
-    /// Copies the history, then migrates it from an older form to the newest form. After a successful migration, the
-    /// copy is kept.
+    /// Copies the history, then migrates the file of the history from an older form to the newest form. If the
+    /// migration succeeds, the copy stays beside the history; otherwise it is deleted.
     pub(super) fn migrate(&mut self, from: i64, migrations: &[&str]) -> Result<()> {
         let copy = free_name(&self.path, from)?;
         let migrated = self.copy_to(&copy).and_then(|()| {
@@ -33,7 +33,8 @@ impl History {
         migrated.map(drop)
     }
 
-    /// Makes a read-only copy and migrates the copy to the newest form. The file itself is not changed.
+    /// Makes a temporary copy of the history, migrates the copy to the newest form, and makes the connection to it
+    /// read-only. The file of the history is not changed.
     pub(super) fn into_copy(self, from: i64, migrations: &[&str]) -> Result<Self> {
         let place = NamedTempFile::with_prefix("mdfsck-history.").map_err(|cause| of_io(&self.path, &cause, false))?;
         self.copy_to(place.path())?;

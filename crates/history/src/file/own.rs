@@ -1,9 +1,9 @@
 //! Counts the connections of this process to history files.
 //!
 //! When a process closes any descriptor of a file, the operating system drops all locks that the process holds on that
-//! file (`fcntl`, POSIX). SQLite therefore keeps its own descriptors open while it needs a lock. While a connection
-//! exists, other code in the process must not open and close the file (SQLite, "How To Corrupt An SQLite Database
-//! File", 2.2).
+//! file (`fcntl`, POSIX). SQLite takes care not to close a descriptor of its own while it needs a lock, but it cannot
+//! see descriptors of other code. So while a connection exists, other code in the process must not open and close the
+//! file (SQLite, "How To Corrupt An SQLite Database File", 2.2).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,15 +17,16 @@ fn all() -> MutexGuard<'static, BTreeMap<PathBuf, u64>> {
     CONNECTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one connection. It is created before the connection is opened, and dropped after the connection is closed.
+/// An entry in the count of connections, for one connection. The entry is created before the connection is opened, and
+/// dropped after the connection is closed.
 #[derive(Debug)]
 pub(super) struct Own {
     file: PathBuf,
 }
 
 impl Own {
-    /// Counts a connection to the file at `path`. If the process has no other connection to the file, `look` is called
-    /// first; it may open and read the file without SQLite.
+    /// Counts a connection to the file at `path`. If the process has no other connection to the file, calls `look`
+    /// first, which may open and read the file without SQLite.
     ///
     /// # Errors
     ///

@@ -88,7 +88,8 @@ fn bytes_that_were_changed_do_no_harm() {
             bytes[at] = (state >> 12) as u8;
         }
         fs::write(&path, &bytes).unwrap();
-        // Either opening the file fails, or the queries do not need the changed bytes. The code must not panic.
+        // The changed byte may make the history impossible to open. If not, the query may succeed or fail, but must not
+        // panic.
         if let Ok(history) = History::open(&path) {
             let _ = history.runs(&crate::query::Filter::default());
             let _ = history.findings(&crate::query::Filter::default(), true);
@@ -119,7 +120,7 @@ fn tables_views_and_triggers_of_others_are_refused() {
     }
 }
 
-/// All migrations, and an additional one for a later version.
+/// All migrations, and one more migration, to a version that does not exist yet.
 const LATER: &[&str] = &[
     include_str!("../schema/v1.sql"),
     include_str!("../schema/v2.sql"),
@@ -156,7 +157,8 @@ fn a_migration_that_fails_changes_nothing() {
         LATER[4],
         "CREATE TABLE later (id INTEGER PRIMARY KEY); CREATE TABLE run (a)",
     ];
-    // The broken migration cannot create the expected schema in memory, so opening fails here too.
+    // The last migration fails, because the table `run` already exists. So opening must fail, and the file must keep
+    // its version.
     assert!(History::open_for(&path, Purpose::Record, broken).is_err());
     assert_eq!(History::open(&path).unwrap().version().unwrap(), schema::VERSION);
 }
@@ -183,8 +185,8 @@ fn a_history_of_version_1_is_read_for_ever() {
     assert_eq!(history.baseline("before").unwrap().as_deref(), Some("{}"));
 }
 
-/// In version 3, all databases of a family were stored as one database. In this test, they are PROD, the copy of PROD
-/// on DEV, and data files on a third machine.
+/// Up to version 3, all databases of a family were stored as one database. This history has such a database. Its parts
+/// are PROD, the copy of PROD on DEV, and data files on a third machine.
 #[test]
 fn an_older_history_tells_a_restored_copy_from_its_original() {
     let folder = folder();
@@ -291,8 +293,8 @@ fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
     other.lease(1, "HOST2").unwrap();
 }
 
-/// When SQLite closes a history and finds no other connection to the file, it deletes the write-ahead log. If a
-/// connection that SQLite did not find still exists, the later writes of that connection are lost.
+/// When SQLite closes a history and finds no other connection to the file, it deletes the write-ahead log. If another
+/// connection exists after all, but has lost its locks, its later writes are lost.
 #[test]
 #[cfg(unix)]
 fn opening_a_history_again_leaves_the_locks_of_this_process() {
@@ -306,8 +308,9 @@ fn opening_a_history_again_leaves_the_locks_of_this_process() {
         let script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM baseline').fetchone())";
         std::process::Command::new("python3").args(["-c", script]).arg(path).output()
     };
-    // Python opens and closes the history in another process, which has its own locks. It uses an older SQLite. With
-    // the SQLite of this crate, the write-ahead log would stay even if the locks were lost.
+    // Python opens and closes the history in another process, which has its own locks. Python uses an older SQLite,
+    // which deletes the write-ahead log if the locks of this process are lost. The SQLite of this crate would not, so
+    // it could not show the fault.
     let Ok(output) = read(&path) else { return trials::tools::skip("python3", "not on the PATH") };
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "(1,)", "{}", String::from_utf8_lossy(&output.stderr));
     let mut log = path.clone().into_os_string();

@@ -12,14 +12,14 @@ use crate::file::History;
 use crate::identity::identity_of;
 use crate::time;
 
-/// If no process has judged a promise for this long, its alarm is removed. If the promise is made again later, a new
-/// alarm starts.
+/// How long an alarm is kept if no process judges its promise. If the promise is judged again later, a new alarm
+/// starts.
 const FORGOTTEN: Duration = Duration::from_secs(400 * 86_400);
 /// The interval at which the history records that a promise is still being judged.
 const NOTED: Duration = Duration::from_secs(86_400);
 
-/// A promise about a database. Each promise has its own alarms, because the same state may break one promise and keep
-/// another.
+/// A promise about a database. Each promise has its own alarms, because the same state of a database may break one
+/// promise and keep another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// The event that reports a broken promise.
@@ -43,7 +43,7 @@ impl Promise {
 }
 
 /// The kind of process that judges a promise. A watcher and a check may come to different results, because a check also
-/// looks ahead.
+/// predicts whether the promise can be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judge {
     /// A watcher, which judges by the content of the history.
@@ -59,7 +59,7 @@ pub enum Judge {
 pub struct Raised {
     /// The family of the database.
     pub family: String,
-    /// The server; empty if the server does not distinguish databases of one family.
+    /// The server of the database; empty if databases of one family count as one database, whatever their servers.
     pub server: String,
     /// The name of the database.
     pub name: String,
@@ -75,9 +75,9 @@ impl Raised {
 }
 
 impl History {
-    /// Records the databases for which a promise is broken. If there is a listener, changes also go to the outbox. If
-    /// only one database was judged, `judged` is its identity; `None` means that all databases were judged. Returns the
-    /// identities of the databases for which the promise was not broken before.
+    /// Records the databases for which a promise is broken; these are in `raised`. If only one database was judged,
+    /// `judged` is its identity; `None` means that all databases were judged. If there is a listener, each change is
+    /// also recorded as an event. Returns the identities of the databases for which the promise was not broken before.
     ///
     /// # Errors
     ///

@@ -7,9 +7,10 @@ use serde::de::DeserializeOwned;
 
 use super::{MOST_CELLS, MOST_FILES, MOST_PHASES, MOST_SAMPLES, Swept, SweptFile};
 
-/// The fields of a sample: seconds, bytes read, processor seconds, bytes of memory, bytes spilled.
+/// The fields of a sample: seconds since the start, bytes read, processor seconds, bytes of memory, bytes spilled to
+/// disk.
 type SampleLine = (f64, u64, Option<f64>, Option<u64>, u64);
-/// The fields of a file: file ID, pages, pages per cell, and one digit for each cell.
+/// The fields of a file: file ID, number of pages, pages per cell, and a text with one digit for each cell.
 type FileLine = (u16, u32, u32, String);
 
 pub(super) fn phases_text(phases: &[(&'static str, f64)]) -> String {
@@ -88,7 +89,8 @@ fn list<T: DeserializeOwned>(text: &str, most: usize) -> Vec<T> {
     if list.len() <= most { list } else { Vec::new() }
 }
 
-/// Rounds to hundredths of a second. This precision is sufficient.
+/// Rounds a time to hundredths of a second, which is precise enough for a progress display and keeps the stored text
+/// short.
 fn rounded(seconds: f64) -> f64 {
     (seconds * 100.0).round() / 100.0
 }

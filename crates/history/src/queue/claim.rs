@@ -1,4 +1,5 @@
-//! Claims. Before a process checks a backup, it claims the backup. The claim ends when the process ends.
+//! Claims. Before a process checks a backup, it claims the backup, so that no other process checks it. The claim ends
+//! when the process ends.
 
 use std::collections::BTreeSet;
 use std::process;
@@ -62,8 +63,8 @@ impl History {
         Ok((taken == 1).then(|| Claim { id, token: holder.token.clone() }))
     }
 
-    /// Records that this process is still checking the backups in `working`. Only backups that this process has claimed
-    /// are updated.
+    /// Renews the claims of the backups in `working`, to show that this process is still checking them. Backups that
+    /// this process has not claimed are not changed.
     ///
     /// # Errors
     ///
@@ -79,8 +80,8 @@ impl History {
         })
     }
 
-    /// Makes abandoned backups ready again. These are backups claimed by processes that were killed, and backups that
-    /// this process has claimed and that are not in `working`. Returns the number of these backups.
+    /// Makes abandoned backups ready again, and returns their number. A backup is abandoned if the process that claimed
+    /// it was killed, or if this process claimed it and it is not in `working`.
     ///
     /// # Errors
     ///
@@ -168,8 +169,8 @@ pub(super) fn backoff(tries: u32) -> Duration {
     Duration::from_secs(match tries {
         0 | 1 => 60,
         2 => 240,
-        // A network share may be unavailable for a while, but a broken disk stays broken, so the pauses grow to six
-        // hours.
+        // The cause may be a network share that is unavailable for a while, so attempts continue. It may also be a
+        // broken disk, which stays broken, so the pauses grow to six hours.
         more => 3600 * (1_u64 << (more - 3).min(3)).min(6),
     })
 }

@@ -63,8 +63,8 @@ pub struct Found {
     pub name: String,
     /// The kind of the backup's content.
     pub kind: Kind,
-    /// When the backup was finished. For a backup that a scan has just found, this is the local time of this machine.
-    /// For a backup in the queue, it is UTC.
+    /// When the backup was finished. In a backup that a scan has just found, this time is the local time of this
+    /// machine. In a backup that was read from the queue, it is UTC.
     pub taken_at: Option<String>,
     /// The paths of the backup's files, one file per stripe.
     pub paths: Vec<String>,
@@ -82,26 +82,26 @@ pub struct Found {
     pub base: Vec<String>,
     /// Why the backup is not ready; `None` if it is ready.
     pub waits_for: Option<String>,
-    /// Whether this kind of backup cannot be checked at all. Such a backup does not wait for anything, and the verdict
-    /// on it is unknown.
+    /// Whether backups of this kind cannot be checked at all. Such a backup goes into the queue as `done`, with the
+    /// verdict unknown.
     pub is_refused: bool,
 }
 
 const OF_FILE: &str = "file ";
 
-/// The identity that a file has while the backup in it is unknown.
+/// Returns the identity of a file while it is unknown which backup the file contains.
 pub fn of_file(path: &str) -> String {
     format!("{OF_FILE}{path}")
 }
 
-/// The identity of a backup set in one file.
+/// Returns the identity of a backup set in one file: `set` identifies the set, `path` is the path of the file.
 pub fn of_set_in(set: &str, path: &str) -> String {
     format!("{set}{IN}{path}")
 }
 
 const IN: &str = " in ";
 
-/// Whether `identity` belongs to a file in which the backup is still unknown.
+/// Whether `identity` is the identity of a file of which it is unknown which backup it contains.
 pub fn is_of_file(identity: &str) -> bool {
     identity.starts_with(OF_FILE)
 }
@@ -115,9 +115,9 @@ fn list(paths: &[String]) -> String {
 }
 
 impl History {
-    /// Adds the backups that were found to the queue. `files` contains all files that exist. A backup is gone if none
-    /// of its files exists and `is_listed` is true for all of them: `is_listed` tells whether the scan would have found
-    /// a file.
+    /// Adds the backups that a scan found to the queue. `files` contains all files that the scan has seen. A known
+    /// backup is gone if none of its files exists. This is known only if `is_listed` returns true for all of its files,
+    /// which means that the scan would have found them.
     ///
     /// # Errors
     ///
@@ -149,10 +149,11 @@ impl History {
                 let mut there = row.paths.iter().filter_map(|path| files.get(path)).peekable();
                 let is_there = there.peek().is_some();
                 if is_there && is_of_file(&identity) {
-                    // The backup in this file is known now, so the row for the file with the unknown backup is deleted.
+                    // The scan now knows which backup the file contains. So the row that represents the file with an
+                    // unknown backup is deleted.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
                 } else if is_there && there.all(|file| file.is_known) {
-                    // All files of the backup now contain something else.
+                    // All existing files of the backup now have other known contents, so the backup was overwritten.
                     gone(transaction, &row, OVERWRITTEN, &now)?;
                 } else if is_there && row.state == "ready" {
                     let reason = "its files are being written";
@@ -167,8 +168,9 @@ impl History {
     }
 }
 
-/// Reuses the row of a backup set that an earlier version of the program stored without a path. This is done only if
-/// that version read the backup set from this file, because then the result in the row belongs to this file.
+/// Finds the row of a backup set that an earlier version of the program stored without a path, and gives it the
+/// identity of `found`. Uses the row only if it names the same files, because only then is the result in the row a
+/// result for these files.
 fn adopt(
     transaction: &Transaction<'_>,
     found: &Found,
@@ -199,13 +201,13 @@ struct Known {
     bytes: Bytes,
 }
 
-/// Identifies the bytes of a backup, to recognize other content in the same files. Each field is a list with one text
-/// per file.
+/// Texts that identify the bytes of a backup, to notice when the same files have other contents. Each field is a list
+/// with one text for each file of the backup.
 #[derive(PartialEq, Eq)]
 struct Bytes {
     /// Size and version of each file.
     versions: String,
-    /// For each file, a fingerprint of the bytes at a few places; empty if these bytes were not read.
+    /// For each file, a fingerprint of the bytes at a few offsets; empty if these bytes were not read.
     fingerprints: String,
 }
 
@@ -216,7 +218,7 @@ impl Bytes {
         Self { versions, fingerprints: list(&paths.iter().map(fingerprint).collect::<Vec<_>>()) }
     }
 
-    /// Whether these bytes may be the same as the `known` bytes.
+    /// Whether the backup may still have the bytes that `known` identifies.
     fn may_be(&self, known: &Self) -> bool {
         let (now, then) = (read_list(&self.fingerprints), read_list(&known.fingerprints));
         let may_be = |(now, then): (&String, &String)| now == then || now.is_empty() || then.is_empty();
@@ -229,15 +231,15 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether the version `now` of a file is the same as the version `known`. A version is a list of words that begins
-/// with times. Earlier releases of the program stored only the first `words` words. If a version has only that number
-/// of words, only these words are compared.
+/// Whether the version `now` of a file is the same as the version `known`. A version is a text of words that begins
+/// with times. Earlier releases of the program stored only the first `words` words. If `known` has only this number of
+/// words, only these words are compared.
 pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
     let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
     known == now || now.strip_prefix(known).is_some_and(is_start)
 }
 
-/// Like [`is_version`], for all files of a backup. Here, each version begins with the size of the file.
+/// Like [`is_version`], for the versions of all files of a backup. Here, the size of the file precedes each version.
 fn are_versions(known: &str, now: &str) -> bool {
     let (known, now) = (read_list(known), read_list(now));
     known.len() == now.len() && known.iter().zip(&now).all(|(known, now)| is_version(known, now, 2))
@@ -281,7 +283,7 @@ fn insert(transaction: &Transaction<'_>, found: &Found, (bytes, now): (&Bytes, &
     let query = format!("SELECT {KNOWN} FROM backup WHERE identity = ?1");
     let before = transaction.query_row(&query, [storable(&found.identity)], |row| known_row(row, 0)).optional()?;
     if let Some(row) = before {
-        // The backup was gone, and its files exist again.
+        // The files of the backup were gone, and now exist again.
         transaction.execute("UPDATE backup SET gone_at = NULL WHERE id = ?1", [row.id])?;
         return update(transaction, found, (&row, true), (bytes, now));
     }
@@ -323,8 +325,8 @@ fn update(
 ) -> rusqlite::Result<()> {
     let has_ended = matches!(row.state.as_str(), "done" | "skipped");
     let is_lost = row.state == "skipped" && is_lost(&row.reason);
-    // If a backup was checked while it was complete, its row keeps the stored versions of its files, even if some of
-    // the files are now gone.
+    // The backup was checked when it was complete, and now some of its files are missing. Its row stays unchanged, so
+    // that it still has the versions of the files that were checked.
     if row.state == "running" || has_ended && !is_lost && found.waits_for.is_some() {
         return Ok(());
     }
@@ -344,8 +346,9 @@ fn update(
             ],
         )?;
     }
-    // A result is valid only for the bytes that the check read; a file that has grown may contain other bytes. If
-    // another watcher found the backup under different paths, this alone does not count as a change.
+    // A result is valid only for the bytes that the check read. If the files have changed, for example grown, the
+    // backup must be checked again. If only the paths differ, the backup counts as changed only if this scan lists the
+    // known paths; otherwise another watcher may have found it under its own paths.
     let has_changed = !bytes.may_be(&row.bytes) || is_own && row.paths != found.paths;
     if is_lost || has_ended && has_changed {
         return again(transaction, found, row, now);
@@ -355,8 +358,8 @@ fn update(
         transaction.execute(at_once, [row.id])?;
     }
     let (state, reason) = state_of(found);
-    // For a ready backup, `reason` is the error of its last attempt and not something that the backup waits for.
-    // Therefore, it is not compared.
+    // The reasons of a ready backup are not compared. Its `reason` is the error of the last attempt to check it, not
+    // something that it waits for.
     let is_moved = match row.state.as_str() {
         "waiting" => row.state != state || row.reason != reason,
         "ready" => state == "waiting",

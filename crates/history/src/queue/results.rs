@@ -1,4 +1,4 @@
-//! Stores the result of checking a backup. It is stored in the same transaction as the run.
+//! Stores the result of checking a backup, in the same transaction as the run that checked it.
 
 use std::time::SystemTime;
 
@@ -13,12 +13,12 @@ use crate::identity::storable;
 use crate::outbox::{self, About};
 use crate::time;
 
-/// From this number of failed attempts on, the message mentions their number.
+/// The number of failed attempts from which on the stored reason mentions how often the check was tried.
 const FEW_TRIES: u32 = 3;
-/// The most characters of a reason that are stored.
+/// The maximum length of a stored reason, in characters.
 const MOST_LETTERS: usize = 500;
 
-/// The text that an error message shows for the process that now uses the history, after the claim of this process has
+/// The name of the process that holds the history, for error messages, if the claim of this process on a backup has
 /// ended.
 pub(crate) const ANOTHER: &str = "another watcher, which now checks this backup";
 
@@ -27,7 +27,8 @@ pub(crate) const ANOTHER: &str = "another watcher, which now checks this backup"
 pub struct Watched<'a> {
     /// The claim on the backup.
     pub claim: &'a Claim,
-    /// The reason why the verdict is unknown if the run has no findings; `None` if there is no such reason.
+    /// The reason for which the verdict is unknown even if the run verifies everything and finds nothing; `None` if
+    /// there is no such reason.
     pub doubt: Option<&'a str>,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct Outcome {
     message: String,
     findings: u64,
     not_verified: u64,
-    /// Whether a later attempt may be able to read pages that this attempt could not read.
+    /// Whether the cause may be temporary: a later attempt may be able to read pages that this attempt could not read.
     is_passing: bool,
 }
 
@@ -83,8 +84,8 @@ impl Outcome {
             (None, None) if report.complete_as_allowed() => (Verdict::Sound, String::new()),
             (None, None) => (Verdict::Unknown, why_incomplete(report)),
         };
-        // If a file ends too early, the report also has a warning with the same text. A later attempt would not read
-        // more of that file.
+        // Read errors may be temporary. But if a read error has the same text as a warning, the file ends too early,
+        // and a later attempt could not read more of it.
         let is_new = |error: &String| report.warnings.iter().all(|warning| warning.text != *error);
         let is_passing = verdict == Verdict::Unknown && report.read_errors.iter().any(is_new);
         Self { verdict, message, findings, not_verified, is_passing }
@@ -105,8 +106,8 @@ fn why_incomplete(report: &Report) -> String {
 }
 
 impl History {
-    /// Records the verdict on a backup that no run has checked. If there is a listener, an unknown verdict also becomes
-    /// an event.
+    /// Records the verdict on a backup that was not checked by a run. If there is a listener, an unknown verdict is
+    /// also recorded as an event.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl History {
 }
 
 impl History {
-    /// Whether the claim on a backup has not ended yet.
+    /// Whether this process still holds the claim on a backup.
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl History {
     }
 }
 
-/// Whether the claim on a backup has not ended yet.
+/// Whether the process that made the claim still holds it.
 pub(crate) fn holds(connection: &Connection, claim: &Claim) -> rusqlite::Result<bool> {
     let query = "SELECT EXISTS (SELECT 1 FROM backup WHERE id = ?1 AND holder = ?2 AND state = 'running')";
     connection.query_row(query, params![claim.id, claim.token], |row| row.get(0))
@@ -146,7 +147,7 @@ pub(crate) fn finish(
 ) -> rusqlite::Result<bool> {
     if outcome.is_passing {
         let tries = fail(transaction, claim, run, &outcome.message)?;
-        // Only the first failed attempt becomes an event.
+        // Only the first failed attempt to check a backup is recorded as an event.
         if has_listener && tries == Some(1) {
             tell(transaction, claim.id, &outcome.message, now)?;
         }
@@ -181,8 +182,8 @@ pub(super) fn tell(transaction: &Transaction<'_>, id: i64, message: &str, now: &
     outbox::failed(transaction, About { database: &database, family: &family, paths: &paths }, message, now)
 }
 
-/// Records that a backup could not be checked. If the backup still exists, the check will be tried again later. Returns
-/// the number of failed attempts; `None` if the claim has ended.
+/// Records that a backup could not be checked, and when the next attempt may begin. Returns the number of failed
+/// attempts; `None` if the claim has ended.
 pub(crate) fn fail(
     transaction: &Transaction<'_>,
     claim: &Claim,

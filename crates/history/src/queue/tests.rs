@@ -32,7 +32,7 @@ fn put(history: &mut History, all: &[Found]) {
     put_as(history, all, "1");
 }
 
-/// Like `put`, but the files have the given version.
+/// Puts backups into the queue like `put`, but with files of the given version.
 fn put_as(history: &mut History, all: &[Found], version: &str) {
     let file = |(found, path): (&Found, &String)| {
         let seen = Seen { path: path.clone(), size: found.size, version: version.to_owned() };
@@ -145,7 +145,8 @@ fn what_a_killed_process_had_is_ready_again_and_what_a_living_one_has_is_not() {
     history.connection().execute("UPDATE backup SET heartbeat = ?1", [old]).unwrap();
     history.beat(&one, &working).unwrap();
     assert_eq!(history.reclaim(&other, &none).unwrap(), 0, "it said that it works");
-    // A new process with the same ID on the same machine proves that the earlier process has ended.
+    // The new holder has the process ID and the machine of the earlier holder. So the earlier process must have ended,
+    // and its claim is released.
     assert_eq!(history.reclaim(&Holder::new("H1"), &none).unwrap(), 1);
     assert!(history.finish(&claim, Verdict::Sound, "", false).is_err(), "it is not its any more");
     let again = history.queued().unwrap();
@@ -166,7 +167,7 @@ fn a_backup_waits_is_ready_is_gone_and_comes_back() {
     assert_eq!(states(&history), [("waiting".to_owned(), "1 of 2 stripes".to_owned())]);
     put(&mut history, &[found("A", "a.bak")]);
     assert_eq!(states(&history)[0].0, "ready");
-    // A second backup set is being appended to the file.
+    // A second backup set is being appended to the file, so the first one must wait.
     history.enqueue(&[], &HashMap::from([file("a.bak", false)]), &|_| true).unwrap();
     assert_eq!(states(&history)[0].0, "waiting");
     history.enqueue(&[], &HashMap::new(), &|_| false).unwrap();
@@ -204,7 +205,7 @@ fn a_backup_that_was_overwritten_is_left_out_until_it_is_there_again() {
     assert_eq!(states(&history), [overwritten, ("ready".to_owned(), String::new())]);
     put(&mut history, &[found("A", "old.bak"), found("B", "a.bak")]);
     assert!(states(&history).iter().all(|(state, _)| state == "ready"));
-    // `old.bak` no longer contains the backup.
+    // The scan knows the contents of `old.bak`, and the backup is no longer among them.
     let files = HashMap::from([file("old.bak", true), file("a.bak", false)]);
     history.enqueue(&[], &files, &|_| true).unwrap();
     let reasons: Vec<String> = states(&history).into_iter().map(|(_, reason)| reason).collect();
@@ -344,7 +345,8 @@ fn an_alarm_is_raised_once_and_passed_on_until_that_has_worked() {
     history.retry_events(&holder).unwrap();
     let kept = history.take_event(&holder).unwrap();
     assert_eq!(kept.as_ref().map(|message| message.event.as_str()), Some("promise-kept-again"));
-    // A new process with the same ID on the same machine proves that the earlier process has ended.
+    // The new holder has the process ID and the machine of the earlier holder. So the earlier process must have ended,
+    // and its event can be taken.
     history.retry_events(&Holder::new("H1")).unwrap();
     assert_eq!(history.take_event(&holder).unwrap(), kept);
 }
@@ -433,7 +435,8 @@ fn a_promise_that_is_kept_says_nothing_of_a_shorter_one_or_of_other_databases() 
     assert_eq!(new(&mut history, &short, &raised, None), ["F", "G"]);
     assert!(new(&mut history, &long, &[], None).is_empty());
     assert_eq!(new(&mut history, &of(Judge::Check, 60), &raised[..1], Some("F")), ["F"], "it looks ahead");
-    // Family G was not judged, so its promise is still recorded as broken.
+    // Only family F was judged. The promise for family G is still recorded as broken, so it is not reported as newly
+    // broken afterwards.
     assert!(new(&mut history, &short, &[], Some("F")).is_empty());
     assert_eq!(new(&mut history, &short, &raised, None), ["F"]);
     let holder = Holder::new("H1");

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-/// The number of past time windows that determine the speed of a copy.
+/// The number of past time windows from which the speed of reading a copy is computed.
 pub const WINDOWS: usize = 5;
-/// The seconds of reading after which the speed measured in this time window counts too.
+/// The number of seconds after which the speed measured in the present time window is taken into account.
 const MEASURED_SECONDS: f64 = 10.0;
 
 /// The number of bytes that were read and checked, and the seconds that this took.
@@ -52,8 +52,8 @@ impl Pace {
         self.now
     }
 
-    /// The expected speed in bytes per second. It is the slower of the speed in past time windows and the speed in this
-    /// time window. Therefore, the check ends in time even in a slow night.
+    /// The expected speed in bytes per second: the speed in past time windows, or the speed in the present time window
+    /// if it is lower. So the check also ends in time in a slow night. `None` if no speed was measured yet.
     pub fn rate(&self) -> Option<f64> {
         let measured = self.now.rate();
         match self.known {

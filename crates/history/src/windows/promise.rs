@@ -1,5 +1,5 @@
-//! Decides which range is read next, and whether a promise is kept. All functions are pure and get the time as an
-//! argument.
+//! Decides which range is read next, and whether a promise is kept. All functions depend only on their arguments, which
+//! include the present time.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ pub struct Range {
     pub is_in_use: bool,
     /// When the range was last read, in seconds since 1970; `None` if never.
     pub read_at: Option<i64>,
-    /// The time since which the history has known the range, in seconds since 1970. If the range was never read, its
-    /// age counts from this time.
+    /// The time since which the history has known the range, in seconds since 1970. The age of a range that was never
+    /// read is counted from this time.
     pub known_since: i64,
     /// Whether a page of the range has a new finding. If so, the range is read first, to see whether the finding is
     /// still there.
@@ -61,14 +61,15 @@ impl Rhythm {
 /// Whether a promise is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// The promise is kept, and no violation can be foreseen.
+    /// The promise is kept, and will be kept at the present speed.
     Yes,
     /// The promise is broken. The value is the time of the oldest read or proof, in seconds since 1970.
     Broken(i64),
-    /// At the present speed, the promise will be broken, because reading all pages takes this number of time windows.
+    /// The promise is still kept, but will be broken at the present speed. The value is the number of time windows that
+    /// reading all pages takes.
     Never(u64),
-    /// The image changes before all of it is read. All of it would have to be read in one time window, but at the
-    /// present speed, this takes the given number of time windows.
+    /// The promise cannot be kept, because the image changes from one time window to the next, so it must be read in a
+    /// single time window. At the present speed, reading it takes the given number of time windows.
     Moves(u64),
 }
 
@@ -91,8 +92,8 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Judges the promise that every page in use was read within the span `within`. `ranges` contains all ranges.
-    /// `is_left` selects the ranges of the present image that are still unread.
+    /// Judges the promise that each page in use was read within the span `within`. `ranges` contains all ranges of the
+    /// database. `is_left` returns true for a range that has not been read from the present image yet.
     pub fn read(&self, ranges: &[Range], is_left: impl Fn(&Range) -> bool) -> Kept {
         let in_use = || ranges.iter().filter(|range| range.is_in_use);
         if let Some(oldest) = in_use().map(Range::date).min()
@@ -120,9 +121,9 @@ impl Judge {
     }
 
     /// Judges the promise that every heap and index was proven to be sound within the span `within`. `date` is the time
-    /// of the last image that was read completely. If there is no such image, it is the time since which the history
-    /// has known the database. The present image has `all` bytes, and `left` of them are still unread. If reading it
-    /// takes several time windows, it must not change before it is read completely (`is_fixed`).
+    /// of the last image that was read completely or, if there is none, the time since which the history has known the
+    /// database. The present image has `all` bytes, of which `left` bytes are still unread. `is_fixed` tells whether
+    /// the image stays the same from one time window to the next.
     pub fn closed(&self, date: i64, (left, all): (u64, u64), is_fixed: bool) -> Kept {
         if date < self.now.saturating_sub(self.within) {
             return Kept::Broken(date);

@@ -10,8 +10,8 @@ use super::facts::FileFacts;
 use super::{BackupOptions, Content, Facts, LARGE, Lsn, Prepared, SMALL, Set, write_stripe};
 use crate::log::Part;
 
-/// Differences that are accepted, by block or object and field. The meaning of these fields is unknown, or they depend
-/// on the database's history.
+/// The fields in which differences are accepted, by block or configuration object, as offsets. Their meaning is
+/// unknown, or they depend on the history of the database.
 const UNEXPLAINED: [(&str, &[usize]); 6] = [
     // A checksum with an unknown algorithm, the size estimated at the start, fields about earlier restores of the
     // database, and flags.
@@ -43,8 +43,8 @@ fn lsn(bytes: &[u8], at: usize) -> Lsn {
     Lsn(number(bytes, at, 4) as u32, number(bytes, at + 4, 4) as u32, number(bytes, at + 8, 2) as u16)
 }
 
-/// Reads a text. The field at `at` has the length of the text and then its offset, which counts from the start of the
-/// block or object.
+/// Reads a text. The field at `at` contains the length of the text, followed by its offset from the start of the block
+/// or object.
 fn text(bytes: &[u8], at: usize) -> String {
     let (length, from) = (number(bytes, at, 2) as usize, number(bytes, at + 2, 2) as usize);
     let units: Vec<u16> = bytes[from..from + length].chunks(2).map(|unit| number(unit, 0, 2) as u16).collect();
@@ -97,7 +97,7 @@ impl Real {
         self.all(name).pop().unwrap()
     }
 
-    /// Copies the metadata that is in the backup but not in the database.
+    /// Copies to `facts` the metadata that the real backup contains and that cannot be derived from the data files.
     fn label(&self, facts: &mut Facts) {
         let (tape, raid, set) = (self.last("TAPE"), &self.last("RAID")[22..], self.last("SSET"));
         facts.families = vec![number(tape, 0x34, 4) as u32];
@@ -161,11 +161,11 @@ impl Real {
     }
 }
 
-/// Rewrites the real full backup `real` from its data files, and writes the result into `folder`. `real` must contain
-/// one set in one file.
+/// Writes a full backup from data files, as the real backup `real` was written from them, and compares both backups.
+/// The written backup goes into `folder`. `real` must contain one backup set in one file.
 ///
-/// Returns the number of bytes that differ, by block or configuration object and by the offset of the four-byte field
-/// in it. Fields of unknown meaning are left out.
+/// Returns the number of bytes that differ. The key is the name of the block or configuration object, and the offset of
+/// the four-byte field in it. Fields of unknown meaning are left out.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! Configuration objects, in which a backup set describes its database, filegroups and files.
+//! The configuration objects in which a backup set describes its database, filegroups and files.
 
 use super::facts::{Facts, FileFacts};
 use super::tape::put;
@@ -52,9 +52,9 @@ impl Object {
     }
 }
 
-/// The values that differ between the configuration at the start and the configuration at the end of a set.
+/// The values that differ between the two configurations of a set: the one at its start and the one at its end.
 pub(super) struct Moment {
-    /// Whether this is the configuration at the end of the set, which is written when all numbers are known.
+    /// Whether this is the configuration at the end of the set, when the sizes and the finish time are known.
     pub(super) is_end: bool,
     /// The size of the set in bytes: at the start, the size of its pages and log; at the end, its size on the tape.
     pub(super) bytes: u64,
@@ -79,7 +79,8 @@ pub(super) fn configuration(facts: &Facts, moment: &Moment) -> Vec<u8> {
     bytes
 }
 
-/// The lengths of the fields in the objects of a set, of a filegroup and of a file, by version.
+/// The lengths in bytes of the fixed fields in the configuration objects of a set, of a filegroup and of a file, for
+/// databases of this internal version.
 fn lengths(version: u16) -> (usize, usize, usize) {
     match version {
         ..655 => (0x158, 0x30, 0x190),
@@ -157,7 +158,8 @@ fn filegroup(facts: &Facts, id: u16, name: &str) -> Vec<u8> {
     object.finish()
 }
 
-/// The configuration object for the data file with this number, or for a log file if `number` is `None`.
+/// Returns the configuration object for the data file with this position among the data files, or for a log file if
+/// `number` is `None`.
 fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment) -> Vec<u8> {
     /// Status bit: the file grows by a percentage.
     const PERCENT: u32 = 8;
@@ -189,7 +191,8 @@ fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment)
     object.lsn(0xDA, facts.last_lsn);
     object.lsn(0xEA, facts.checkpoint_lsn);
     if is_data {
-        // A full backup becomes the differential base when it is complete, unless it is a copy-only backup.
+        // A full backup that is not copy-only becomes the differential base. So this field is set in the configuration
+        // at its end.
         if is_full && moment.is_end && !facts.is_copy_only {
             object.lsn(0x9E, facts.checkpoint_lsn);
             object.put(0xAA, &facts.set);

@@ -58,8 +58,8 @@ pub(crate) struct Facts {
     /// The checkpoint LSN of the previous full backup.
     pub(crate) full_backup_lsn: Lsn,
     pub(crate) redo_lsn: Lsn,
-    // Fields of the full backup on which a differential backup is based. In a full backup, these fields describe the
-    // previous full backup.
+    // Fields about the full backup on which a differential backup is based. In a full backup, these fields describe the
+    // full backup before it.
     pub(crate) base_lsn: Lsn,
     pub(crate) base_set: [u8; 16],
     pub(crate) base_at: u64,
@@ -87,8 +87,8 @@ pub(crate) struct Facts {
 const EPOCH: u64 = 133_512_192_000_000_000;
 
 impl Facts {
-    /// The metadata of a backup of `origin` at `step`, which is a number of minutes. Each step has its own range of
-    /// LSNs.
+    /// Derives the metadata of a backup of `origin` that is taken `step` minutes after the last shutdown of the
+    /// database. Each step has a range of LSNs of its own.
     pub(crate) fn new(origin: &Origin, step: u8, options: &BackupOptions) -> Result<Self, LabError> {
         let boot = origin.boot()?;
         let seed = mix(u64::from_le_bytes(boot.family[..8].try_into().unwrap_or_default()));

@@ -1,5 +1,5 @@
-//! Backups of a database in use: the pages as they were on disk when they were copied, and the log that a restore
-//! needs.
+//! Backups of a database that is in use. Such a backup contains the pages as they were on disk when they were copied,
+//! and the log that a restore needs to make them consistent.
 
 use std::path::{Path, PathBuf};
 
@@ -34,9 +34,10 @@ pub(crate) struct LiveSet<'a> {
     pub(crate) step: u8,
     /// The number and the checkpoint LSN of the last full backup.
     pub(crate) base: Option<(u8, Lsn)>,
-    /// The first LSN of the set, the LSN of its checkpoint, and the LSN that follows its last record.
+    /// The first LSN of the set, the LSN of its checkpoint, and the LSN after its last log record.
     pub(crate) lsns: (Lsn, Lsn, Lsn),
-    /// The start and the end of the backup: the day of March 2024, and hour, minute and second.
+    /// The start and the end of the backup. Each time consists of the day of March 2024, and the hour, minute and
+    /// second.
     pub(crate) times: [(u8, (u8, u8, u8)); 2],
     /// The log blocks, and their places in the log files.
     pub(crate) log: (Vec<u8>, Vec<Part>),
@@ -47,7 +48,7 @@ pub(crate) struct LiveSet<'a> {
     pub(crate) stripes: u16,
 }
 
-/// Writes the set to files of its own, one per stripe.
+/// Writes the set to new backup files, one for each stripe.
 pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<PathBuf>, LabError> {
     let options = BackupOptions {
         base: set

@@ -1,4 +1,4 @@
-//! Reads the database that is backed up from its data files.
+//! Reads the data files of the database that is backed up.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,8 +12,8 @@ use crate::page::{self, Lsn, PageVerify, page_type};
 
 /// Bytes of an extent.
 pub(super) const EXTENT_BYTES: usize = EXTENT as usize * PAGE;
-/// Offset of the bits on a map page. Three things precede the bits: the page header, the first record, and four bytes
-/// of the second record. The first record has the format of the first record on an IAM page.
+/// The offset of the bits on a map page (GAM, SGAM, differential map). The bits follow the page header, the first
+/// record, which is like the first record of an IAM page, and the four-byte head of the second record.
 const MAP: usize = 194;
 /// The byte range of all bits on a map page.
 pub(super) const MAP_BITS: Range<usize> = MAP..MAP + MAP_EXTENTS as usize / 8;
@@ -119,7 +119,8 @@ impl Origin {
             return Err(LabError::Description("the boot page is damaged: nothing can be backed up".to_owned()));
         }
         let record = &bytes[96..];
-        // Only the first bytes of the field are the name; the end of a longer earlier name may follow.
+        // The field may contain the end of a longer earlier name after the present name, so only `length` bytes are
+        // used.
         let length = match number(record, 0x134, 4) as usize {
             length @ 2..=0x100 if length.is_multiple_of(2) => length,
             _ => 0x100,
@@ -132,7 +133,8 @@ impl Origin {
             version: number(record, 4, 2) as u16,
             compatibility: record[0x13A],
             build: [record[0x2AC], record[0x2AD], record[0x2AE], record[0x2AF]],
-            // The collation: a fixed locale and the comparison flags, which the boot page has next to the sort order.
+            // The collation consists of a fixed locale and the comparison flags. The boot page stores these flags next
+            // to the sort order.
             collation: 0x409 | u32::from(record[0x189]) << 16,
             sort_order: record[0x18B],
             checkpoint: lsn(record, 0x15C),
@@ -166,7 +168,7 @@ impl Origin {
         Ok(sixteen(&self.header(1, 0)?, 0))
     }
 
-    /// The facts that the file headers state about the files. Each path is only a file name, without a folder.
+    /// Returns what the file headers state about the files. Each path is only a file name, without a folder.
     pub(super) fn file_facts(&self) -> Result<Vec<FileFacts>, LabError> {
         let mut facts = Vec::new();
         for file in &self.files {
@@ -194,14 +196,15 @@ impl Origin {
         Ok(self.page(id)?.split_off(MAP))
     }
 
-    /// The extents that a full backup copies: extents in use, mixed extents with free pages, the first extent of each
-    /// GAM interval, and extents that contain a PFS page.
+    /// Returns the extents that a full backup copies: extents in use, mixed extents with free pages, the first extent
+    /// of each GAM interval, and each extent that contains a PFS page.
     pub(super) fn in_use(&self) -> Result<Vec<(u16, u32)>, LabError> {
         let mut all = Vec::new();
         for file in &self.files {
             for interval in 0..file.extents.div_ceil(MAP_EXTENTS) {
                 let first = interval * GAM_INTERVAL;
-                // In the first interval, the file header page and the PFS page precede the GAM page.
+                // The GAM page is the first page of its interval. Only in the first interval, the file header page and
+                // the PFS page precede it.
                 let gam = if interval == 0 { 2 } else { first };
                 let gam_bits = self.map(PageId::new(file.id, gam))?;
                 let sgam_bits = self.map(PageId::new(file.id, gam + 1))?;
@@ -247,7 +250,8 @@ fn bit(bits: &[u8], index: u32) -> bool {
     bits.get(index as usize / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
-/// The differential map page that covers an extent, and the byte and bit of the extent on this page.
+/// Returns the page number of the differential map page that covers an extent, and the byte offset and the bit of the
+/// extent on this page.
 pub(super) fn change_bit(extent: u32) -> (u32, usize, u8) {
     let index = extent % MAP_EXTENTS;
     (extent / MAP_EXTENTS * GAM_INTERVAL + 6, MAP + index as usize / 8, 1 << (index % 8))

@@ -14,11 +14,12 @@ pub(super) type Extents = Vec<(u16, u32)>;
 
 /// The contents of a set.
 pub(super) struct Content {
-    /// The regions of pages. Each region has the extents of each stripe.
+    /// The regions of pages, in the order in which they are written. A region contains, for each stripe, the extents
+    /// that the stripe stores.
     pub(super) regions: Vec<Vec<Extents>>,
-    /// Extents that the page counts of the first region include although the backup does not contain them.
+    /// Extents that the backup does not contain, but that are included in the page counts of its first region.
     pub(super) left_out: Extents,
-    /// `log` contains the log blocks, and `log_parts` has their places in the log file.
+    /// The log blocks in the backup; `log_parts` contains their places in the log file.
     pub(super) log: Vec<u8>,
     pub(super) log_parts: Vec<Part>,
     pub(super) log_form: LogForm,
@@ -32,7 +33,7 @@ const REGION_UNIT: usize = (1 << 20) / EXTENT_BYTES;
 /// Page type of the padding pages after the last extent.
 const FILLER: u8 = 0x65;
 
-/// The fields of a block, followed by its texts. A field for each text has its length and offset.
+/// The fields of a block, followed by the texts of the block. For each text, a field contains its length and offset.
 struct Texts {
     fields: Vec<u8>,
     header: usize,
@@ -44,7 +45,7 @@ impl Texts {
         Self { fields: vec![0; length], header }
     }
 
-    /// Writes a field. The offset `at` counts from the start of the block's header.
+    /// Writes a field. `at` is the offset of the field from the start of the block header.
     fn put(&mut self, at: usize, value: &[u8]) {
         put(&mut self.fields, at - self.header, value);
     }
@@ -59,7 +60,7 @@ impl Texts {
     }
 }
 
-/// The label of a file.
+/// Writes the media label at the start of a backup file.
 pub(super) fn label(tape: &mut Tape, facts: &Facts, stripe: u16) -> std::io::Result<()> {
     tape.is_of_2005 = facts.version < 655;
     let mut texts = Texts::new(0x34, 0x5E - 0x34);
@@ -101,10 +102,12 @@ fn attributes(facts: &Facts) -> u32 {
     kind | if facts.is_copy_only { 2 } else { 0 }
 }
 
-/// A function that returns the bytes of an extent of a region.
+/// A function that returns the bytes of an extent. Its arguments are the number of the region, and the extent as file
+/// ID and extent number.
 pub(super) type Fetch<'a> = dyn FnMut(usize, (u16, u32)) -> Result<Vec<u8>, LabError> + 'a;
 
-/// Writes a set to one stripe. `catalog` has the previous sets of the file; the new set is added to it.
+/// Writes a set to one stripe. `catalog` contains entries for the previous sets of the file; an entry for the new set
+/// is added.
 pub(super) fn write(
     tape: &mut Tape,
     (facts, content): (&Facts, &Content),
@@ -174,8 +177,8 @@ fn start(tape: &mut Tape, facts: &Facts, position: u16, set_at: u64) -> std::io:
     tape.spad()
 }
 
-/// Writes the extents of a region that are assigned to one stripe. If these are fewer than `frames` extents, padding
-/// extents follow.
+/// Writes the extents of a region that belong to one stripe. If there are fewer than `frames` extents, padding extents
+/// are appended, so that the stripe has `frames` extents.
 fn pages(
     tape: &mut Tape,
     with_checksum: bool,
@@ -205,13 +208,14 @@ fn filler() -> [u8; PAGE] {
     (page[0], page[1]) = (1, FILLER);
     put(&mut page, 28, &8096u16.to_le_bytes());
     put(&mut page, 30, &96u16.to_le_bytes());
-    // No file has this file ID.
+    // The page belongs to a file ID that no file has.
     put(&mut page, 50, &[1]);
     page::protect(&mut page, PageVerify::Checksum);
     page
 }
 
-/// Writes a block for each VLF. If the VLF is in use, its log follows the block, but only in the first stripe.
+/// Writes a block for each VLF. The log of a VLF in use follows its block. In stripes other than the first (`with_log`
+/// is false), only the blocks are written.
 fn log(tape: &mut Tape, facts: &Facts, content: &Content, with_log: bool) -> std::io::Result<()> {
     let length = match facts.version {
         ..655 => 0x24,

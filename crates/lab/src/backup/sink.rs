@@ -10,12 +10,12 @@ use super::xpress;
 pub(super) trait Sink {
     /// Writes bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Notes that a descriptor block begins here.
+    /// Tells the destination that the next byte begins a descriptor block.
     fn boundary(&mut self) -> io::Result<()>;
     /// Writes a soft filemark.
     fn filemark(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Ends the output. `places` are the ranges of the tape that a checksum covers. Returns the ranges of the file that
-    /// a checksum covers.
+    /// Ends the output. `places` are the byte ranges of the tape that a checksum covers. Returns the byte ranges of the
+    /// file that a checksum covers.
     fn finish(&mut self, places: Vec<Range<u64>>) -> io::Result<Vec<Range<u64>>>;
 }
 
@@ -42,7 +42,7 @@ impl Sink for Plain {
 }
 
 const SECTOR: usize = 512;
-/// The most tape bytes in one record.
+/// The maximum number of tape bytes that a compressed record contains.
 const RECORD: usize = 128 * SECTOR;
 
 /// The version of the container.
@@ -88,7 +88,8 @@ impl Compressed {
         self.out.write_all(bytes)
     }
 
-    /// Writes whole sectors as a record. If compression does not make the data smaller, splits it into two records.
+    /// Compresses whole sectors and writes them as a record. If compression does not make the data smaller, writes each
+    /// half of the data as a record of its own.
     fn record(&mut self, data: &[u8]) -> io::Result<()> {
         let packed = xpress::compress(data);
         if packed.len() >= data.len() && data.len() > SECTOR {
@@ -107,8 +108,8 @@ impl Compressed {
                 header.extend([0; 20]);
             }
         }
-        // No checksum covers the tag and sizes, but a change there would make the record unreadable, so they count as
-        // covered.
+        // The tag and the sizes are not part of a checksum. They are listed as covered all the same, because a reader
+        // notices a change there: it cannot read the record.
         self.places.push(self.at..self.at + 4);
         let from = self.at + header.len() as u64;
         self.places.push(from..from + 4 + packed.len() as u64);
@@ -117,9 +118,9 @@ impl Compressed {
         self.put(&packed)
     }
 
-    /// Pads the file to a multiple of `unit` with an empty record. The header of this record has no checksum, as in all
-    /// known compressed backups. If the header does not fit before the next multiple, the padding extends to the
-    /// multiple after it.
+    /// Pads the file to a multiple of `unit` with an empty record, which has no checksum, as in all known compressed
+    /// backups. If the header of this record does not fit before the next multiple of `unit`, the padding extends to
+    /// the multiple after that.
     fn filler(&mut self, unit: u64) -> io::Result<()> {
         let (tag, length) = if self.container == Container::Version1 { (0x84, 4) } else { (0x24, 24) };
         if self.at.is_multiple_of(unit) {
@@ -156,7 +157,7 @@ impl Sink for Compressed {
     }
 
     fn boundary(&mut self) -> io::Result<()> {
-        // A new record starts only at a block boundary, so that a record that is not full contains whole blocks.
+        // A record that is not full ends only where a descriptor block begins, so that it contains whole blocks.
         if self.waiting.len() < RECORD / 4 { Ok(()) } else { self.flush_records() }
     }
 
@@ -175,7 +176,8 @@ impl Sink for Compressed {
     }
 }
 
-/// XORs the four-byte words, and rotates the sum by one bit before each word. The last word is padded with zeros.
+/// Computes the checksum of a record: for each four-byte word, rotates the sum left by one bit and combines it with the
+/// word by XOR. The last word is padded with zeros.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.chunks(4).fold(0, |sum: u32, chunk| {
         let mut word = [0; 4];

@@ -24,11 +24,12 @@ pub(super) mod attribute {
     pub(crate) const SUMMED: u16 = 0x100;
 }
 
-/// The unit for counting blocks, in bytes. Blocks start at multiples of this unit.
+/// The size of a block, in bytes. Descriptor blocks start at multiples of this size, and block numbers count in this
+/// unit.
 pub(super) const BLOCK: u64 = 1024;
 
-/// A device, described by its sector size in bytes. A filemark is one sector long. Data, and blocks after a filemark,
-/// start at a multiple of the sector size.
+/// A backup device, described by its sector size in bytes. A filemark takes up one sector. The data of a stream, and
+/// the first block after a filemark, start at a multiple of the sector size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
     pub(super) sector: usize,
@@ -99,7 +100,7 @@ impl Tape {
         self.at
     }
 
-    /// Number of bytes since the last filemark, in whole blocks.
+    /// The number of bytes that were written since the last filemark. Always a multiple of the block size.
     pub(super) fn since_filemark(&self) -> u64 {
         self.at - self.origin
     }
@@ -114,7 +115,7 @@ impl Tape {
         self.sink.write(bytes)
     }
 
-    /// Notes that a checksum covers the next `bytes` bytes.
+    /// Records that a checksum covers the next `bytes` bytes of the tape.
     fn covered(&mut self, bytes: u64) {
         self.places.push(self.at..self.at + bytes);
     }
@@ -135,7 +136,7 @@ impl Tape {
             self.control += 1;
         }
         if block.tag == b"SSET" {
-            // Length and offset of the data about the operating system: 21 bytes at 0x64.
+            // The field for the data about the operating system: length 21, offset 0x64.
             put(&mut bytes, 0x2C, &[0x15, 0, 0x64, 0]);
         }
         bytes[0x30] = block.strings;
@@ -165,10 +166,10 @@ impl Tape {
         self.align(4)
     }
 
-    /// Starts a stream of pages or log with `length` bytes, and aligns its data. The caller must call `data` and
-    /// `end_data` next.
+    /// Starts a stream of pages or log with `length` bytes of data, and pads the tape so that the data is aligned. The
+    /// caller must then write the data with `data`, and call `end_data`.
     pub(super) fn start_data(&mut self, tag: &[u8; 4], attributes: u16, length: u64) -> io::Result<()> {
-        // Two zero bytes precede the data.
+        // In the stream, two zero bytes precede the data.
         self.pad(b"APAD", attribute::PADDING, (STREAM as u64 + 2, self.device.unit()))?;
         self.stream_header(tag, attributes, length + 2)?;
         self.sum = 0;
@@ -191,7 +192,7 @@ impl Tape {
         }
         self.places.push(self.data_at..self.at);
         let sum = self.sum.to_le_bytes();
-        // The sum does not include the bytes that pad the stream to a multiple of four.
+        // The checksum does not include the bytes that pad the data to a multiple of four.
         let stored_at = self.at + STREAM as u64;
         self.stream(b"CSUM", 0, &sum)?;
         self.places.push(stored_at..stored_at + sum.len() as u64);
@@ -203,7 +204,7 @@ impl Tape {
         self.pad(b"SPAD", 0, (0, BLOCK))
     }
 
-    /// Ends a block with a padding stream. The padding extends to an offset at which the device allows a filemark.
+    /// Ends a block with a padding stream that extends to an offset at which the device allows a filemark.
     pub(super) fn spad_device(&mut self) -> io::Result<()> {
         self.pad(b"SPAD", 0, (0, self.device.unit()))
     }
@@ -213,7 +214,7 @@ impl Tape {
         self.pad(b"OTCP", 0, (0, self.device.unit()))
     }
 
-    /// Writes a stream of zeros. Its length is chosen so that a multiple of `unit` is `ahead` bytes after its end.
+    /// Writes a stream of zeros, such that the offset `ahead` bytes after its end is a multiple of `unit`.
     fn pad(&mut self, tag: &[u8; 4], attributes: u16, (ahead, unit): (u64, u64)) -> io::Result<()> {
         let least = self.at + STREAM as u64 + ahead - self.origin;
         let length = least.next_multiple_of(unit) - least;
@@ -229,7 +230,8 @@ impl Tape {
     /// Writes a soft filemark with a list of the previous filemarks.
     pub(super) fn filemark(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; self.device.sector];
-        // Offset of the list of filemarks. SQL Server 2008 and later also store this offset.
+        // The offset of the list of filemarks in this block. From SQL Server 2008 on, the block itself also contains
+        // this offset.
         let list = if self.is_of_2005 { 0x3C } else { 0x48 };
         let room = (self.device.sector - list) / 8;
         bytes[..4].copy_from_slice(b"SFMB");
@@ -253,8 +255,8 @@ impl Tape {
         self.sink.filemark(&bytes)
     }
 
-    /// Ends the file. Returns the ranges that a checksum of the backup covers, without the ranges that only page
-    /// checksums and log block checksums cover.
+    /// Ends the file. Returns the byte ranges that a checksum of the backup covers. Ranges that are covered only by the
+    /// checksums of pages or log blocks are not included.
     pub(super) fn finish(mut self) -> io::Result<Vec<Range<u64>>> {
         self.sink.finish(self.places)
     }
@@ -270,7 +272,8 @@ fn words(bytes: &[u8]) -> u16 {
     bytes.chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]]))
 }
 
-/// XORs the words of each sector into a sum, and rotates the sum by one bit before each sector.
+/// Adds sectors to a checksum: for each sector, rotates the sum left by one bit and combines it with the words of the
+/// sector by XOR.
 pub(crate) fn sectors(sum: u32, bytes: &[u8]) -> u32 {
     bytes.chunks(512).fold(sum, |sum, sector| {
         let words = sector.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));

@@ -11,10 +11,11 @@ const MOST_BITS: u8 = 15;
 const END: u16 = 256;
 const LEAST_MATCH: usize = 3;
 const HASH_BITS: u32 = 14;
-/// The most earlier places to try when searching for a match.
+/// The maximum number of earlier places that are compared when searching for a match.
 const TRIES: usize = 8;
 
-/// A symbol. For a match, also the distance, and the length minus the shortest length of a match.
+/// A symbol of the compressed data. If the symbol is a match, the token also contains its distance, and its length
+/// minus the minimum length of a match.
 #[derive(Clone, Copy)]
 struct Token {
     symbol: u16,
@@ -37,8 +38,8 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     for token in &tokens {
         let symbol = usize::from(token.symbol);
         out.bits(lengths[symbol].into(), codes[symbol].into());
-        // Symbol 256 could also mean a match of three bytes at distance one. It is never written as a match, because it
-        // ends the block.
+        // In the format, symbol 256 can be a match of three bytes at distance one, or the end of the data. This
+        // compressor writes it only as the end.
         if token.symbol <= END {
             continue;
         }
@@ -54,8 +55,8 @@ pub fn compress(data: &[u8]) -> Vec<u8> {
     out.finish()
 }
 
-/// Splits the data into single bytes and matches. For a match, the last few places with the same three bytes are tried,
-/// and the longest match is used.
+/// Splits the data into single bytes and matches. To find a match, compares the bytes with the last few places that
+/// begin with the same three bytes, and uses the longest match.
 fn tokens(data: &[u8]) -> Vec<Token> {
     let mut heads = vec![u32::MAX; 1 << HASH_BITS];
     let mut before = vec![u32::MAX; data.len()];
@@ -98,13 +99,13 @@ fn tokens(data: &[u8]) -> Vec<Token> {
     tokens
 }
 
-/// The number of bytes from `earlier` on that equal the bytes from `at` on.
+/// Returns how many bytes from `earlier` on are equal to the bytes from `at` on.
 fn common(data: &[u8], earlier: usize, at: usize) -> usize {
     data[at..].iter().zip(&data[earlier..]).take_while(|(one, other)| one == other).count()
 }
 
-/// The lengths of the Huffman codes. If a code is too long, all counts are halved and the codes are computed again,
-/// which makes rare symbols less rare.
+/// Computes the lengths of the Huffman codes from the counts of the symbols. If a code is too long, halves all counts,
+/// which makes their differences smaller, and computes the lengths again.
 fn code_lengths(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
     let mut counts = *counts;
     loop {
@@ -119,8 +120,8 @@ fn code_lengths(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
 }
 
 fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
-    // The heap contains nodes by weight. Node numbers up to `SYMBOLS` are symbols; higher numbers are pairs of nodes.
-    // `parents` has the parent of each node.
+    // The heap contains the nodes of the Huffman tree that have no parent yet, the lightest first. Nodes below
+    // `SYMBOLS` are symbols; nodes with higher numbers are pairs of nodes. `parents` contains the parent of each node.
     let mut heap: BinaryHeap<Reverse<(u32, usize)>> = counts
         .iter()
         .enumerate()
@@ -142,8 +143,8 @@ fn huffman(counts: &[u32; SYMBOLS]) -> [u8; SYMBOLS] {
         }
         heap.push(Reverse((first + second, node)));
     }
-    // A pair has a higher number than its two nodes, so the descending loop computes the depth of a parent before the
-    // depth of its children.
+    // A pair has a higher number than its two nodes. So if the nodes are processed from the highest number down, the
+    // depth of a parent is known before the depths of its children are computed.
     let mut depths = vec![0u8; parents.len()];
     for node in (0..parents.len()).rev() {
         if let Some(&depth) = depths.get(parents[node]) {
@@ -168,8 +169,9 @@ fn codes(lengths: &[u8; SYMBOLS]) -> [u16; SYMBOLS] {
     codes
 }
 
-/// Writes bits in 16-bit words, highest bit first. A reader always reads two words ahead of the bits that it uses. The
-/// writer therefore reserves space for two words in advance, and whole bytes follow this space.
+/// Writes bits in 16-bit words, highest bit first, and whole bytes between the words. A reader always reads two words
+/// ahead of the bits that it uses. Therefore the writer reserves space for the next two words before it writes whole
+/// bytes.
 struct Writer {
     out: Vec<u8>,
     word: u32,
@@ -239,7 +241,8 @@ mod tests {
 
     #[test]
     fn no_code_is_too_long() {
-        // Counts that grow like the Fibonacci numbers lead to the longest codes.
+        // Counts that grow like the Fibonacci numbers lead to the longest possible codes, longer than the format
+        // allows.
         let mut counts = [0; SYMBOLS];
         let (mut one, mut two) = (1u32, 1u32);
         for count in counts.iter_mut().take(40) {

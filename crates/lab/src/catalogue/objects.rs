@@ -17,8 +17,8 @@ const USER_TABLE_STATUS: i64 = 0xE_0000;
 const DEFAULT_STATUS: i64 = 0x2_0000;
 const CHECK_STATUS: i64 = 0x12_0000;
 
-/// Bit of sysidxstats.status: the row describes an index. The constants from `HAS_KEYS` to `FILTERED` are further bits
-/// of this column.
+/// The bit of sysidxstats.status that a row for an index has set. The constants from `HAS_KEYS` to `FILTERED` are
+/// further bits of sysidxstats.status.
 const IS_INDEX: i64 = 0x1;
 const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;
@@ -28,15 +28,15 @@ const FILTERED: i64 = 0x2_0000;
 /// A bit of unknown meaning that all indexes have from SQL Server 2019 on.
 const SINCE_2019: i64 = 0x8_0000;
 
-/// Value of sysiscols.status for an ascending key column. `DESCENDING_KEY`, `OF_STATISTICS` and `INCLUDED` are the
-/// values for other columns.
+/// Value of sysiscols.status for an ascending key column. The values for other columns are `DESCENDING_KEY`,
+/// `OF_STATISTICS` (column of statistics) and `INCLUDED`.
 const KEY: i64 = 3;
 const DESCENDING_KEY: i64 = 7;
 const OF_STATISTICS: i64 = 1;
 const INCLUDED: i64 = 0x12;
 
 /// Bit of syscolpars.status: the column is NOT NULL. The constants from `ANSI_PADDED` to `SPARSE` are further bits of
-/// this column.
+/// syscolpars.status.
 const NOT_NULL: i64 = 0x1;
 const ANSI_PADDED: i64 = 0x2;
 const IDENTITY: i64 = 0x4;
@@ -45,24 +45,24 @@ const COMPUTED_PERSISTED: i64 = 0xD0;
 const SPARSE: i64 = 0x100_0000;
 
 /// Value of sysobjvalues.valclass for the text of a module. The constants from `COMPUTED_TEXT` to `FILTER_TEXT` are
-/// further values of this column.
+/// further values of sysobjvalues.valclass.
 const MODULE_TEXT: i64 = 1;
 const COMPUTED_TEXT: i64 = 2;
 const STATISTICS: i64 = 60;
 const FILTER_TEXT: i64 = 66;
-/// A sql_variant that contains the int 2: the type int, version 1, and the number 2. In the column `value` of a row
-/// with a text, it means that each character of the text has one byte.
+/// A sql_variant that contains the int 2: the type int, version 1, and the number 2. If a row of sysobjvalues stores a
+/// text, this number in its column `value` means that each character of the text has one byte.
 const SINGLE_BYTE_TEXT: [u8; 6] = [56, 1, 2, 0, 0, 0];
 
-/// Class in syssingleobjrefs, from SQL Server 2012 on. A row of this class refers from a primary key or unique
-/// constraint to its index.
+/// Class in syssingleobjrefs for references from a primary key or unique constraint to its index. SQL Server has
+/// written such rows since SQL Server 2012.
 const CONSTRAINT_INDEX: i64 = 93;
-/// The classes of the rows for a foreign key. `KEY_TABLE` is for the referenced table and its index, `KEY_FROM` for the
-/// referencing columns, and `KEY_TO` for the referenced columns.
+/// The classes of the references of a foreign key. `KEY_TABLE` is a reference to a table and its index, `KEY_FROM` to a
+/// referencing column, and `KEY_TO` to a referenced column.
 const KEY_TABLE: i64 = 27;
 const KEY_FROM: i64 = 28;
 const KEY_TO: i64 = 29;
-/// `BOUND_USE` and `FILTER_USE` are classes in sysmultiobjrefs.
+/// `BOUND_USE` and `FILTER_USE` are classes of references in sysmultiobjrefs.
 const BOUND_USE: i64 = 1;
 const FILTER_USE: i64 = 5;
 
@@ -245,7 +245,7 @@ impl Catalogue<'_> {
         let description = self.description;
         let Some(table) = description.tables.get(number) else { return };
         for (at, &column) in table.statistics.iter().enumerate() {
-            // The statistics IDs follow the IDs of the heap or clustered index and of the nonclustered indexes.
+            // Statistics IDs are assigned after the IDs of the heap or clustered index and of the nonclustered indexes.
             let id = (table.indexes.len() + 2 + at) as i32;
             let name = format!("_WA_Sys_{:08X}_{object:08X}", column + 1);
             self.add(
@@ -392,8 +392,8 @@ impl Catalogue<'_> {
     }
 }
 
-/// syscolpars.idtval: the last value, the increment and the seed, each with the length of the type, then a byte that is
-/// 1 if there is no value yet.
+/// Returns the value of syscolpars.idtval for an identity column: the last value, the increment and the seed, each with
+/// the length of the type, and then a byte that is 1 if no row has a value yet. `None` for other columns.
 fn identity_mark(column: &Column, rows: u64) -> Option<Vec<u8>> {
     let Values::Serial { start, step } = column.values else { return None };
     let current = start + step * (rows.max(1) - 1) as i64;

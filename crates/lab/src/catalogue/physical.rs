@@ -10,8 +10,8 @@ use crate::sample::Sample;
 use crate::types::Storage;
 use crate::version::Version;
 
-/// Bit of sysrscols.status: the column was dropped. The constants from `DESCENDING` to `HAS_DEFAULT` are further bits.
-/// The constants with `_2005` are bits of syshobtcolumns.status in SQL Server 2005.
+/// Bit of sysrscols.status: the column was dropped. The constants from `DESCENDING` to `HAS_DEFAULT` are further bits
+/// of sysrscols.status. The constants that end in `_2005` are bits of syshobtcolumns.status in SQL Server 2005.
 const DROPPED: i64 = 2;
 const DESCENDING: i64 = 8;
 const UNIQUIFIER: i64 = 0x10;
@@ -65,8 +65,8 @@ impl Catalogue<'_> {
         }
     }
 
-    /// Adds the default of a column as a sql_variant. The default is the value of the column in rows that do not store
-    /// the column.
+    /// Adds the default of a column as a sql_variant. In a row that was written before the column was added, the column
+    /// has this default as its value.
     fn keep_default(&mut self, rowset: u64, order: i64, column: &PhysicalColumn, default: i32) {
         let mut bytes = Vec::new();
         column.ty.encode_number(default.into(), &mut bytes);
@@ -113,8 +113,8 @@ impl Catalogue<'_> {
         );
     }
 
-    /// Counts the rows of the base tables, then adds the row that describes each rowset with its row count. All base
-    /// tables except sysrowsets, syshobts and sysallocunits must already have all their rows.
+    /// Computes the row count of each base table, then adds the row that describes its rowset, which contains the row
+    /// count. Before the call, all base tables except sysrowsets, syshobts and sysallocunits must have all their rows.
     pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset]) {
         let units: usize = system.iter().map(|rowset| rowset.units.len()).sum();
         for at in 0..system.len() {

@@ -5,7 +5,7 @@ use crate::row::Row;
 
 /// The length byte that means NULL.
 const NULL: u8 = 255;
-/// The length byte that means that the length is in the next four bytes.
+/// The length byte which means that the length is stored in the next four bytes.
 const LONG: u8 = 254;
 
 /// The rows of a base table.

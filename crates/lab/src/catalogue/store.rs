@@ -23,12 +23,12 @@ use crate::version::Version;
 /// page numbers since SQL Server 7.
 const SYSFILES1_PAGE: u32 = 32;
 const SYSFILES1_IAM: u32 = 12;
-/// Base tables with allocation unit IDs like those of user tables. The unit IDs of other base tables are computed from
-/// object ID and index ID.
+/// Base tables whose allocation units have IDs like those of user tables. For other base tables, the ID of an
+/// allocation unit is computed from the object ID and the index ID.
 const ORDINARY_IDS: [i32; 17] = [46, 58, 67, 68, 69, 71, 72, 73, 78, 90, 91, 92, 93, 94, 95, 96, 97];
 /// Filegroup of the base tables.
 const PRIMARY_GROUP: u16 = 1;
-/// The index number in the ID of sysobjvalues' LOB unit.
+/// The number that is used instead of an index ID in the ID of the LOB unit of sysobjvalues.
 const LOB_INDEX: u64 = 255;
 
 /// The type of a column in a base table.
@@ -74,7 +74,7 @@ fn push_text(ty: SqlType, text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The bytes of zero or of the empty value, which NOT NULL columns get by default.
+/// Returns the default of a NOT NULL column: the bytes of zero or of the empty value.
 pub(super) fn zero(ty: SqlType) -> Vec<u8> {
     match ty.storage() {
         Storage::Fixed(_) if ty.is_string() => encode(ty, &Field::Text("")),
@@ -84,7 +84,7 @@ pub(super) fn zero(ty: SqlType) -> Vec<u8> {
     }
 }
 
-/// Parses a field of a row in the facts file.
+/// Parses the text of a value in the facts file. `None` for NULL.
 pub(super) fn parse_fact(ty: SqlType, text: &str, description: &Description) -> Option<Vec<u8>> {
     match text {
         "~" => None,
@@ -115,7 +115,7 @@ fn has_ordinary_ids(object: i32, version: Version) -> bool {
 }
 
 impl Catalogue<'_> {
-    /// The rowsets of all base tables with their IDs and layouts, but without pages.
+    /// Returns the rowsets of all base tables, with their IDs and layouts. No pages are allocated to them yet.
     pub(super) fn plan_rowsets(&self, ids: &mut Ids) -> Vec<BuiltRowset> {
         let mut planned = Vec::new();
         for object in &self.objects {
@@ -273,7 +273,7 @@ fn in_order(layout: &Layout, rows: &SystemRows) -> Vec<u32> {
     keyed.into_iter().map(|(_, number)| number).collect()
 }
 
-/// Writes sysfiles1, which is a heap at fixed page addresses. Its records begin at multiples of four.
+/// Writes sysfiles1, which is a heap at fixed page addresses. The offsets of its records are multiples of four.
 fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &SystemRows, mut unit: Unit) -> Result<Unit, LabError> {
     space.fixed_unit(&mut unit, SYSFILES1_IAM, SYSFILES1_PAGE);
     let mut page = Page::new(page_type::DATA, 0, unit.id, layout.leaf_fixed);

@@ -8,7 +8,7 @@ const ANCHOR: u8 = 0x02;
 const DICTIONARY: u8 = 0x04;
 /// The most dictionary entries, because an entry number has one byte.
 const MOST_SYMBOLS: usize = 256;
-/// A value goes to the dictionary if it occurs at least this many times.
+/// The number of times that a value must occur on a page to get an entry in the dictionary.
 const REPEATS: usize = 3;
 /// The bytes of a page that are available for records, slots and the CI record.
 const SPACE: usize = 8096;
@@ -67,9 +67,9 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Chooses the anchor value of a column. Of three candidates, this is the candidate that saves the most bytes; `None`
-/// if no candidate saves bytes. In a column with an anchor, every other value is stored as the length of the prefix
-/// that it shares with the anchor, followed by its remaining bytes.
+/// Chooses the anchor value of a column. Of up to three candidates, the one that saves the most bytes is chosen; `None`
+/// if no candidate saves any. In a column with an anchor, a value is stored as the length of the prefix that it shares
+/// with the anchor, followed by its remaining bytes.
 fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     let values: Vec<&Stored> = rows.iter().filter_map(|(_, values)| values.get(column)).collect();
     if values.iter().any(|value| matches!(value, Stored::Pointer(_) | Stored::Bit)) {
@@ -88,8 +88,8 @@ fn anchor(rows: &[(u8, Vec<Stored>)], column: usize) -> Option<Vec<u8>> {
     (saved(best) > 0).then(|| best[..best.len().min(255)].to_vec())
 }
 
-/// A value as it is stored in a column with an anchor. The stored value is empty if the value equals the anchor.
-/// Otherwise, it consists of the length of the common prefix and the remaining bytes.
+/// Returns a value as it is stored in a column with an anchor. A value equal to the anchor is stored as an empty value.
+/// Another value is stored as the length of its common prefix with the anchor, and its remaining bytes.
 fn prefix(value: &Stored, anchor: &Option<Vec<u8>>) -> Stored {
     let (Some(anchor), Some(bytes)) = (anchor, plain(value)) else { return value.clone() };
     if bytes == anchor {

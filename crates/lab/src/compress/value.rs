@@ -39,8 +39,8 @@ fn blank_end(bytes: &[u8]) -> &[u8] {
     &bytes[..2 * (characters - blanks)]
 }
 
-/// An integer in as few bytes as possible, big-endian. Half of the value range of these bytes is added to the integer
-/// first. Zero has no bytes.
+/// Encodes an integer in as few bytes as possible, in big-endian order. Zero has no bytes. In other numbers, the
+/// highest bit is inverted, which adds half of the value range of the stored bytes.
 fn integer(little_endian: &[u8]) -> Vec<u8> {
     let mut wide = [if little_endian.last().is_some_and(|&top| top & 0x80 != 0) { 0xFF } else { 0 }; 8];
     wide[..little_endian.len()].copy_from_slice(little_endian);
@@ -55,7 +55,8 @@ fn integer(little_endian: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A decimal: sign and exponent in one byte, then groups of three digits in ten bits each, without trailing zero bytes.
+/// Encodes a decimal. The first byte contains the sign and the exponent. Groups of three digits follow, in ten bits
+/// each, without trailing zero bytes.
 fn vardecimal(ty: SqlType, bytes: &[u8]) -> Vec<u8> {
     let mut wide = [0; 16];
     wide[..bytes.len() - 1].copy_from_slice(&bytes[1..]);
@@ -82,8 +83,8 @@ fn vardecimal(ty: SqlType, bytes: &[u8]) -> Vec<u8> {
     trim_end(&out, 0)
 }
 
-/// A Unicode text: in SCSU if the text is ASCII and SCSU is shorter, otherwise unchanged. SCSU has an odd length, which
-/// distinguishes it from UTF-16.
+/// Encodes a Unicode text. An ASCII text is stored in SCSU if this is shorter; any other text is stored unchanged. The
+/// stored SCSU text always has an odd number of bytes, which distinguishes it from UTF-16.
 fn unicode(bytes: &[u8]) -> Vec<u8> {
     const FILLER: u8 = 0x10;
     let plain = |pair: &[u8]| pair[1] == 0 && (0x20..0x80).contains(&pair[0]);

@@ -3,9 +3,10 @@
 use super::Sample;
 use crate::plain::hex;
 
-/// The forms of an ordinal in a hierarchyid, as Microsoft's library writes them. Each form has the smallest and largest
-/// ordinal and the bits. `x` is a bit of the difference from the smallest ordinal. `T` is 1 if the level ends here, or
-/// 0 if another ordinal of the level follows.
+/// The forms in which Microsoft's library writes an ordinal of a hierarchyid. Each form consists of the smallest and
+/// the largest ordinal that it can encode, and a pattern of bits. `x` is a bit of the difference between the ordinal
+/// and the smallest ordinal. `T` is 1 if the level ends with this ordinal, or 0 if another ordinal of the level
+/// follows.
 const FORMS: [(i64, i64, &str); 9] = [
     (-4168, -73, "000110xxxxx0xxx0x1xxxT"),
     (-72, -9, "0010xx0x1xxxT"),
@@ -25,8 +26,8 @@ impl Sample {
         for level in levels {
             for (at, &ordinal) in level.iter().enumerate() {
                 let is_last = at + 1 == level.len();
-                // If another ordinal of the level follows, the ordinal is increased by one before it is stored, because
-                // `2.5` sorts after `2` and after everything below `2`.
+                // An ordinal that is not the last one of its level is stored increased by one. So `2.5` sorts after `2`
+                // and after everything below `2`.
                 push_ordinal(if is_last { ordinal } else { ordinal + 1 }, is_last, &mut bits);
                 path += &format!("{ordinal}{}", if is_last { "/" } else { "." });
             }
@@ -63,7 +64,7 @@ impl Sample {
             push_count(first, &mut bytes);
             first += ring.len();
         }
-        // One shape without a parent. Its first figure is figure 0.
+        // The value has one shape, which has no parent. The first figure of the shape is figure 0.
         push_count(1, &mut bytes);
         bytes.extend([0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 3]);
         let mut wkb = vec![1, 3, 0, 0, 0];
@@ -86,8 +87,8 @@ impl Sample {
             bytes.extend([1, 4]);
             push_count(points.len(), &mut bytes);
             points.iter().for_each(|&point| push_point(point, &mut bytes));
-            // One figure, which is a stroke that starts at point 0; then one shape, which is a line that starts at
-            // figure 0.
+            // First the figures: one figure, a stroke whose first point is point 0. Then the shapes: one shape, a line
+            // whose first figure is figure 0.
             bytes.extend([1, 0, 0, 0, 1, 0, 0, 0, 0]);
             bytes.extend([1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 2]);
         }
@@ -115,7 +116,8 @@ fn push_ordinal(ordinal: i64, is_last: bool, bits: &mut Vec<bool>) {
     }
 }
 
-/// The coordinates in the order of WKB, which has longitude first. geography stores latitude first.
+/// Returns the two coordinates of a point in the order of WKB. A geography stores the latitude first, but WKB has the
+/// longitude first.
 fn on_map(srid: u32, (a, b): (f64, f64)) -> (f64, f64) {
     if srid == 0 { (a, b) } else { (b, a) }
 }

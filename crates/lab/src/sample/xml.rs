@@ -44,7 +44,8 @@ struct Writer {
 }
 
 impl Writer {
-    // The recursion is as deep as the elements of the document are nested.
+    // This function calls itself for the elements inside of an element, so the depth of the recursion is the nesting
+    // depth of the document.
     fn element(&mut self, element: &Element) {
         let number = self.name(element.name);
         self.tokens.push(ELEMENT);
@@ -81,7 +82,7 @@ impl Writer {
         self.tokens.push(END_OF_ELEMENT);
     }
 
-    /// The number of a qualified name without a namespace. The name is declared before it is used for the first time.
+    /// Returns the number of a name without namespace. If the name is used for the first time, declares it first.
     fn name(&mut self, name: &'static str) -> usize {
         if let Some(at) = self.names.iter().position(|known| *known == name) {
             return at + 1;

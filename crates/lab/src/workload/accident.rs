@@ -19,17 +19,17 @@ pub struct LostWrite {
     /// The LSN that the page should have, as text. It is the LSN of the last log record for the page, and it is less
     /// than the LSN at which redo starts.
     pub last: String,
-    /// Whether the log still contains the record with the LSN `last`. This requires that neither its VLF nor a VLF
-    /// after it was used again.
+    /// Whether the log still contains the record with the LSN `last`. The log does not contain this record if the
+    /// record's VLF, or any later VLF, was used again.
     pub is_in_log: bool,
 }
 
-/// The missing block is chosen from this number of blocks at the end of the log.
+/// The number of blocks at the end of the log from which the missing block is chosen.
 const MOST_UNDER_WAY: u64 = 8;
 
 impl Workload {
     /// Simulates a crash or shutdown of a database in which an earlier page write was lost. If `page_type` is given,
-    /// this is the type of the page whose write was lost. `None` if no suitable page was written twice.
+    /// only the write of a page of this type is lost. Returns `None` if no suitable page was written twice.
     pub fn with_lost_write(&self, stop: Stop, page_type: Option<u8>, seed: u64) -> Option<(Crashed, LostWrite)> {
         let mut engine = self.run(stop);
         let start = redo_start(&engine.pool.frame(BOOT_PAGE).records[0]);

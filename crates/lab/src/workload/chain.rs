@@ -18,8 +18,8 @@ use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
 use crate::random::{Random, mix};
 
-/// The differential map page of the file. `ALWAYS_CHANGED` has the bits of the extents that remain marked in this map
-/// at a full backup.
+/// The differential map page of the file. `ALWAYS_CHANGED` has the bits of the extents that stay marked when a full
+/// backup clears this map.
 const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
 const ALWAYS_CHANGED: u8 = 0b11;
 /// The number of extents that a backup copies between two steps of the workload.
@@ -87,8 +87,8 @@ pub struct Chain {
     pub sets: Vec<ChainSet>,
     /// The rows before the first transaction.
     pub tables: Vec<TableTruth>,
-    /// All commits of user transactions in order. They give the rows at every point in time. Commits that a restore
-    /// abandoned are left out.
+    /// All commits of user transactions in order. The rows at any point in time are [`Chain::tables`] with the changes
+    /// of all commits up to that point. Commits that a restore abandoned are left out.
     pub commits: Vec<Commit>,
 }
 
@@ -122,7 +122,7 @@ pub(super) fn time_text(time: [u8; 8]) -> String {
     format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}")
 }
 
-/// The day of March 2024, then hour, minute and second, then the milliseconds.
+/// Splits a datetime into the day of March 2024, the time (hour, minute, second), and the milliseconds.
 fn moment(time: [u8; 8]) -> (u8, (u8, u8, u8), u32) {
     let [a, b, c, d, e, f, ..] = time;
     let (ticks, days) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
@@ -149,7 +149,7 @@ impl Workload {
         }
         let transactions = self.spec.transactions / kinds().count() as u64;
         let mut engine = self.base.engine(&self.spec);
-        // The log must be kept from the start until the first backup.
+        // Keeps the log from the start until the first backup. The LSN 0 marks that no backup was made yet.
         engine.log_backed_up = Some(Lsn::default());
         engine.use_full_recovery();
         let tables = engine.tables();
@@ -236,8 +236,9 @@ impl Engine<'_> {
         self.pool.flush(BOOT_PAGE);
     }
 
-    /// Continues the database after a restore to this point: rolls back the open transactions and starts a new recovery
-    /// fork. `other` is the database before the restore. Times in the new fork are later than all times in `other`.
+    /// Continues this engine, whose state is that of the restore point, as the restored database: rolls back the open
+    /// transactions and starts a new recovery fork. `other` is the database before the restore. Times in the new fork
+    /// are later than all times in `other`.
     fn begin_fork(&mut self, other: &Self, (seed, number): (u64, u64)) -> Step {
         /// Offsets of the recovery fork fields on the boot page. `FORK` is for the GUID of the current fork, `POINT`
         /// for the LSN at which the current fork began, and `EARLIER` for the GUID of the previous fork.

@@ -21,7 +21,7 @@ const OPEN_BYTES: usize = 80;
 /// Context of the log record for the write of the boot page by a checkpoint.
 const BOOT_WRITE: u8 = 23;
 
-/// The LSN at which redo starts, from the boot page's record.
+/// Returns the LSN at which redo starts. `record` is the record of the boot page.
 pub(super) fn redo_start(record: &[u8]) -> Lsn {
     let number =
         |at: usize, bytes: usize| record[at..at + bytes].iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
@@ -113,8 +113,8 @@ impl Engine<'_> {
         Ok(redo)
     }
 
-    /// Writes the counters in the catalog. SQL Server writes them only at checkpoints, and they include the changes of
-    /// open transactions.
+    /// Writes the row and page counters of all rowsets to the catalog. SQL Server writes these counters only at
+    /// checkpoints. The counters include the changes of open transactions.
     fn write_counts(&mut self) -> Step {
         for number in 0..self.rowsets.len() {
             let rowset = &self.rowsets[number];

@@ -43,7 +43,7 @@ pub(super) struct Engine<'a> {
     pub(super) next_blob: u64,
     /// The commits in order, each with its row changes.
     pub(super) commits: Vec<Commit>,
-    /// The counters that the catalog has for each rowset.
+    /// The counters of each rowset as the catalog currently stores them.
     pub(super) counted: Vec<super::table::Counts>,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum By {
 /// How a change is undone.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
-    /// The change is not undone separately. Either it is never undone, or it is part of a structure change that is
+    /// The change is not undone separately. Either it is never undone, or it is part of a system transaction that is
     /// undone as a whole.
     Nothing,
     /// The inserted index row becomes a ghost.
@@ -94,7 +94,8 @@ pub(super) struct Transaction {
     pub(super) last: Lsn,
     /// Whether the transaction is ready to commit but waits for the decision of another database or coordinator.
     pub(super) is_prepared: bool,
-    /// The changed pages as they were before the transaction; `None` if the transaction is not a structure change.
+    /// The changed pages as they were before the transaction, if it is a system transaction that changes a structure,
+    /// such as a page split; otherwise `None`.
     pub(super) before: Option<BTreeMap<PageId, Frame>>,
     /// For each change: its LSN, the LSN of the transaction's previous record, and how to undo the change.
     pub(super) undo: Vec<(Lsn, Lsn, Undo)>,
@@ -190,7 +191,8 @@ impl<'a> Engine<'a> {
         self.set_bit(By::Engine, context::DIFFERENTIAL_MAP, (map, None), extent, true)
     }
 
-    /// Begins a transaction. If `changes_structure` is true, the transaction is rolled back as a whole.
+    /// Begins a transaction. If `changes_structure` is true, this is a system transaction, such as a page split, which
+    /// is rolled back as a whole.
     pub(super) fn begin(&mut self, name: &str, changes_structure: bool) -> Step<u32> {
         let number = self.next_transaction;
         let mut fixed = vec![0; if self.version < 700 { 64 } else { 76 }];
@@ -262,8 +264,8 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// The newest change of a transaction that must still be undone, and the LSN of the transaction's record before it.
-    /// The change stays in the list until its compensation record is in the log.
+    /// Returns the newest change that must still be undone in a transaction, and the LSN of the transaction's record
+    /// before this change. The change stays in the list until its compensation record is in the log.
     fn next_undo(&mut self, number: u32) -> Option<(Lsn, Undo)> {
         let undo = &mut self.open.get_mut(&number)?.undo;
         while matches!(undo.last(), Some((.., Undo::Nothing))) {
@@ -272,8 +274,8 @@ impl<'a> Engine<'a> {
         undo.last().map(|(_, previous, undo)| (*previous, undo.clone()))
     }
 
-    /// Undoes an incomplete structure change by restoring its pages. No other transaction can have changed these pages
-    /// in the meantime.
+    /// Undoes an incomplete system transaction by restoring all its pages. No other transaction can have changed these
+    /// pages in the meantime.
     pub(super) fn restore(&mut self, number: u32) {
         let Some(transaction) = self.open.remove(&number) else { return };
         for (page, before) in transaction.before.into_iter().flatten() {
@@ -337,7 +339,7 @@ impl<'a> Engine<'a> {
         self.note(By::Engine, (operation, context::NONE), fixed, &[])
     }
 
-    /// The number of free bytes on a page without the bytes that a rollback may need. Bytes are reserved for rollbacks
+    /// Returns the number of free bytes on a page, minus the bytes that are reserved for rollbacks. Bytes are reserved
     /// only on heap pages, because an index row can be moved to another page.
     pub(super) fn room(&mut self, page: PageId) -> usize {
         let reserved = self.open.values().filter_map(|transaction| transaction.reserved.get(&page));
@@ -345,7 +347,8 @@ impl<'a> Engine<'a> {
         self.pool.frame(page).room().saturating_sub(reserved)
     }
 
-    /// Reserves the bytes that a transaction freed on a page, because its rollback would need these bytes again.
+    /// Reserves the bytes that a transaction freed on a page, because a rollback of the transaction would need these
+    /// bytes again.
     pub(super) fn reserve(&mut self, by: By, page: PageId, bytes: usize) {
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get_mut(&number)

@@ -49,7 +49,8 @@ impl Entry {
         Self { page, owner: None, fixed, elements: Vec::new() }
     }
 
-    /// A record that changes rows, with the rowset, the offset in the row and the length.
+    /// Creates a record that changes rows. The record stores the ID of the rowset, and the offset and the length of the
+    /// change in the row.
     fn rows(kind: (u8, u8), page: PageId, slot: u16, (rowset, offset, length): (u64, u16, u16)) -> Self {
         let mut entry = Self::new(kind, page, slot, 62);
         put(&mut entry.fixed, 0x30, &rowset.to_le_bytes());
@@ -82,7 +83,7 @@ impl Entry {
         Self::rows((operation::INSERT_ROWS, context), page, 0, (0, 0, 0)).with(elements)
     }
 
-    /// A record that deletes a row. With some contexts, it makes the row a ghost instead.
+    /// Creates a record that deletes a row. With the context `MARK_AS_GHOST`, the record makes the row a ghost instead.
     pub(super) fn delete(context: u8, (page, slot): (PageId, u16), rowset: u64, image: &[u8], lock: Vec<u8>) -> Self {
         let entry = Self::rows((operation::DELETE_ROWS, context), page, slot, (rowset, 1, 0));
         entry.with(vec![image.to_vec(), lock])
@@ -153,7 +154,7 @@ impl Entry {
         entry
     }
 
-    /// A record that begins or ends the changes of a page within a structure change.
+    /// Creates a record that marks the begin or the end of the changes that a system transaction makes to a page.
     pub(super) fn bracket(context: u8, page: PageId, begins: bool) -> Self {
         let mut entry = Self::new((operation::IN_SYSTEM_TRANSACTION, context), page, NO_SLOT, 50);
         put(&mut entry.fixed, 0x30, &[u8::from(begins)]);
@@ -199,8 +200,8 @@ impl Entry {
         entry
     }
 
-    /// A record that sets counters in a catalog row. It contains the new values, eight bytes each, and their offsets in
-    /// the row. For a row of sysrowsets (kind 1), the length field of each value is 0.
+    /// Creates a record that sets counters in a catalog row. For each counter, the record contains the new value of
+    /// eight bytes, its offset in the row, and a length. The length is 0 for a row of sysrowsets (kind 1).
     pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
         let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
         put(&mut entry.fixed, 0x30, &kind.to_le_bytes());
@@ -293,8 +294,8 @@ impl Edit {
         out
     }
 
-    /// The log record of the change: MODIFY_ROW for a single piece, otherwise MODIFY_COLUMNS. A single piece must start
-    /// at the same offset in both rows.
+    /// Creates the log record of the change: MODIFY_ROW if the change has a single piece, otherwise MODIFY_COLUMNS. The
+    /// caller must ensure that a single piece starts at the same offset in the old and the new row.
     pub(super) fn entry(&self, context: u8, place: (PageId, u16), rowset: u64, key: Vec<u8>, lock: Vec<u8>) -> Entry {
         let (page, slot) = place;
         if let [piece] = &self.0[..] {

@@ -16,15 +16,15 @@ use crate::space::{ALLOCATED, IAM_PAGE, MIXED};
 pub(super) const FIRST_PAGE: usize = 0x1B;
 pub(super) const ROOT_PAGE: usize = 0x21;
 const FIRST_IAM: usize = 0x27;
-/// `IAM_FIXED` is pminlen of an IAM page. `IAM_START` is the offset, in the first record of an IAM page, of the address
-/// at which its interval starts.
+/// `IAM_FIXED` is pminlen of an IAM page. `IAM_START` is an offset in the first record of an IAM page, where the record
+/// stores the first page of the interval that the IAM page maps.
 const IAM_FIXED: u16 = 90;
 const IAM_START: usize = 40;
 
 impl Engine<'_> {
     /// Gives a heap its first page. A system transaction allocates the extent and commits, but the IAM page and the
-    /// pointers belong to the user's transaction. Only the record of the new IAM chain shows that a rollback must also
-    /// free the extent.
+    /// pointers belong to the user's transaction. If this transaction is rolled back, only its log record about the new
+    /// IAM chain shows that the extent must be freed too.
     pub(super) fn add_first_page(&mut self, by: By, rowset: usize) -> Step<PageId> {
         let system = self.begin("AllocFirstPage", true)?;
         let inner = By::Transaction(system);
@@ -85,8 +85,8 @@ impl Engine<'_> {
         self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
     }
 
-    /// A free page of a mixed extent that has at least one more free page. If no mixed extent has two free pages, this
-    /// is a page of a new mixed extent.
+    /// Finds a free page in a mixed extent that has at least one more free page. If no mixed extent has two free pages,
+    /// allocates a new mixed extent and returns its first page.
     fn mixed_page(&mut self, rowset: usize) -> Step<PageId> {
         let extents = self.pool.pages(1) / EXTENT;
         let shared: Vec<u32> = (0..extents).filter(|&extent| self.bit(SGAM_PAGE, extent)).collect();

@@ -146,7 +146,8 @@ impl Engine<'_> {
         if is_tree { context::TEXT_TREE } else { self.rowsets[rowset].context(0) }
     }
 
-    /// Adds to the row count of a rowset. Fragments of long values are not rows.
+    /// Adds `rows` to the row count of a rowset. A LOB unit is not counted, since fragments of long values are not
+    /// rows.
     fn count_rows(&mut self, rowset: usize, rows: i64) {
         let rowset = &mut self.rowsets[rowset];
         rowset.counts.rows += if rowset.is_lob { 0 } else { rows };
@@ -163,8 +164,8 @@ impl Engine<'_> {
         (target, record)
     }
 
-    /// Changes a row. If the row no longer fits on its page, it is forwarded and leaves a stub. Returns false, without
-    /// a change, if the row was already forwarded and does not fit on its current page.
+    /// Changes a row. If the row no longer fits on its page, moves it to another page and leaves a forwarding stub.
+    /// Returns false, without a change, if the row was already forwarded and does not fit on its current page.
     pub(super) fn update_in_heap(&mut self, by: By, rowset: usize, at: RowId, row: &Row) -> Step<bool> {
         let (target, old) = self.resolve(at);
         let is_moved = target != at;

@@ -173,7 +173,8 @@ impl Journal {
         &self.written
     }
 
-    /// The blocks from the LSN `from` on, and their places in the log files.
+    /// Copies the log from the LSN `from` on. Returns the bytes of the blocks, and for each VLF the part that was
+    /// copied.
     pub(super) fn copy(&self, from: Lsn) -> (Vec<u8>, Vec<Part>) {
         let newest = self.vlfs[self.current].sequence;
         let (mut blocks, mut parts) = (Vec::new(), Vec::new());

@@ -125,7 +125,8 @@ impl KeyLayout {
         key
     }
 
-    /// The entry that the level above has for the page `child`. `record` is the first record of `child`.
+    /// Builds the index entry that points to the page `child` from the level above. `record` is the first record of
+    /// `child`.
     pub(super) fn entry(&self, record: &[u8], level: u8, child: PageId) -> Vec<u8> {
         let (row, extra) = self.values(record, level);
         let mut entry = Vec::new();
@@ -141,13 +142,15 @@ impl KeyLayout {
         key
     }
 
-    /// The end of the fixed-length part of a leaf record, and the start of its variable-length values.
+    /// Returns two offsets in a leaf record: the end of the fixed-length part, and the start of the variable-length
+    /// values.
     pub(super) fn parts(&self, record: &[u8]) -> [usize; 2] {
         let fixed = usize::from(self.layout.leaf_fixed);
         [fixed, Parts::of(record, fixed).from]
     }
 
-    /// The pointer that a leaf record has for the value of a table column; `None` if the value is in the row.
+    /// Returns the pointer that a leaf record stores instead of the value of a table column; `None` if the value itself
+    /// is in the row.
     pub(super) fn pointer(&self, record: &[u8], column: usize) -> Option<Vec<u8>> {
         let column = self.layout.columns.iter().find(|own| own.source == Source::Column(column))?;
         let parts = Parts::of(record, usize::from(self.layout.leaf_fixed));

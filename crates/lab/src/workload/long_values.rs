@@ -1,5 +1,5 @@
-//! Stores values that do not fit in their rows. Such a value is split into fragments on separate pages, and the row has
-//! a root that points to them.
+//! Stores values that do not fit in their rows. Such a value is split into fragments on separate pages. The row stores
+//! a root with links to these fragments.
 
 use super::engine::{By, Engine};
 use super::entry::Edit;

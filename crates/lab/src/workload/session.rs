@@ -169,7 +169,8 @@ impl Engine<'_> {
         record
     }
 
-    /// Moves the long value of a new row off the row if the row does not fit on a page.
+    /// Stores the long value of a new row on LOB pages if the row would otherwise be too long for its page. The row
+    /// then has a pointer.
     fn store_long(&mut self, by: By, table: usize, live: &mut Live) -> Step {
         let Some((lob, column)) = self.tables[table].lob.filter(|_| live.pointer.is_none()) else { return Ok(()) };
         if self.record(self.tables[table].base, live).len() > MOST_IN_ROW {

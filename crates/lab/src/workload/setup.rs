@@ -99,7 +99,7 @@ impl Base {
             pages.push(of_file.collect::<FilePages>());
             names.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
         }
-        // Clears the differential map, as a full backup does: no extent counts as changed after that.
+        // Clears the differential map, as a full backup does, so that the workload starts without changed extents.
         for page in pages.iter_mut().flatten().filter(|page| page[1] == page_type::DIFFERENTIAL) {
             let mut frame = Frame::read(page);
             frame.records[1][4..].fill(0);

@@ -35,7 +35,7 @@ fn set_bit(frame: &mut Frame, slot: u16, bit: u32, value: bool) {
 }
 
 impl Engine<'_> {
-    /// A bit of a GAM, differential or IAM page.
+    /// Reads a bit of a GAM, SGAM, differential or IAM page.
     pub(super) fn bit(&mut self, map: PageId, bit: u32) -> bool {
         self.pool.frame(map).records[usize::from(MAP_SLOT)][MAP_HEADER + bit as usize / 8] >> (bit % 8) & 1 == 1
     }

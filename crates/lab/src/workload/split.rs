@@ -55,7 +55,7 @@ impl Engine<'_> {
     }
 
     /// Moves the second half of a page to a new page. If the new row belongs at the end of the last leaf page, no rows
-    /// are moved.
+    /// are moved, and the new page stays empty.
     fn split_page(
         &mut self,
         rowset: usize,

@@ -1,4 +1,5 @@
-//! Checks that the log follows the rules of the format, and that redo turns the files on disk into the true files.
+//! Checks that the log follows the rules of the format, and that redo turns the files on disk into the files that the
+//! workload predicts.
 
 mod read;
 mod redo;
@@ -16,7 +17,8 @@ fn spec(seed: u64) -> Spec {
     Spec { version: versions[seed as usize % 4], seed, transactions: 30 + seed % 100, ..Spec::default() }
 }
 
-/// Redoes the log after a crash, and compares each page with the truth.
+/// Redoes the log after a crash, and asserts that each page equals the page in the truth. Returns the number of applied
+/// records.
 fn prove_redo(spec: &Spec, crashed: &Crashed) -> u64 {
     let what = format!("{spec:?} {}", crashed.truth.records);
     let records = read::records(&crashed.log.1, spec.verify == PageVerify::Checksum);
@@ -89,8 +91,8 @@ fn the_log_leads_to_the_truth_at_any_moment() {
     assert!(in_structure_changes > 0);
 }
 
-/// Because of the lost write, one page is too old, and redo does not repair it. All other pages are the same as without
-/// the lost write.
+/// A lost write leaves one page in an older version, with an LSN before the start of redo. All other pages must be the
+/// same as without the lost write.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_lost_write_is_older_than_the_start_of_redo() {
@@ -223,8 +225,9 @@ fn virtual_log_files_are_used_again() {
     prove_redo(&spec, &crashed);
 }
 
-/// VLFs are not always used again in order. The log in VLFs before a gap in the sequence numbers no longer belongs to
-/// the current log.
+/// A lost write counts as "in the log" exactly if reading the log finds the last record of the page. VLFs are not
+/// always used again in order, and log in VLFs before a gap in the sequence numbers no longer belongs to the current
+/// log.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_lost_write_is_in_the_log_if_the_log_has_its_record() {

@@ -123,8 +123,8 @@ impl Engine<'_> {
         self.set_ghost_bit(page)
     }
 
-    /// Notes whether the rollback of a transaction may need a ghost, because the rollback would make this ghost a live
-    /// row again.
+    /// Adds a ghost to the ghosts of a transaction, or removes it if `owns` is false. A rollback of the transaction may
+    /// need its ghosts, because it makes them live rows again.
     fn owns_ghost(&mut self, by: By, ghost: (usize, Vec<u8>), owns: bool) {
         let (By::Transaction(number) | By::Rollback(number, _)) = by else { return };
         if let Some(transaction) = self.open.get_mut(&number) {

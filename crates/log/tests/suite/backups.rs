@@ -71,7 +71,7 @@ fn the_log_of_backups_in_any_order_is_that_of_all_of_them() {
             assert_eq!(log.gaps(), []);
             assert!(read(&log) == (all.clone(), true), "seed {seed}, turn {turn}");
         }
-        // A file that is given twice adds nothing. Stripes are not tested here.
+        // Giving the file of a backup twice adds no records. This is not tested for striped backups.
         if options.stripes < 2 {
             paths.extend(sets[1].clone());
             assert!(read(&open(&paths).unwrap()) == (all, true));
@@ -93,14 +93,14 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
     let gaps = log.gaps();
     assert_eq!(gaps.len(), 1);
     assert_eq!((gaps[0].from, gaps[0].to), (ends(2).1, ends(5).0));
-    // The log after the gap is read to its end.
+    // The log after the gap must be read to its end.
     let (records, is_whole) = read(&log);
     assert!(is_whole && records.keys().all(|lsn| *lsn >= ends(5).0) && !records.is_empty());
 }
 
-/// The sectors that are equal in two files, with the offset in each file. Most of these sectors contain log that is in
-/// both backups, but other sectors may be equal too. So callers must use a sector only if damage to the sector ends the
-/// log that is read from that file alone.
+/// Finds the sectors that are equal in two files, and returns the offset of each in both files. Most of these sectors
+/// contain log that is in both backups, but other sectors may be equal by chance. So callers must first test a sector:
+/// they may use it only if damage to it ends the log of the first file.
 fn shared_sectors(one: &Path, other: &Path) -> Vec<(usize, usize)> {
     let (one, other) = (fs::read(one).unwrap(), fs::read(other).unwrap());
     let is_plain = |sector: &[u8]| sector.iter().any(|byte| *byte != sector[0]);
@@ -116,7 +116,8 @@ const SECTOR: usize = 512;
 fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let sets = chain(5, ChainOptions::default(), folder.path());
-    // A log backup also contains the log in the full or differential backup before it.
+    // Each pair has log in common, since a log backup also contains the log in the full or differential backup before
+    // it.
     let (mut tried, mut ended) = (0, 0);
     for (one, other) in [(0, 1), (3, 4), (1, 0), (4, 3)] {
         let (one, other) = (&sets[one][0], &sets[other][0]);
@@ -140,7 +141,8 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
             for paths in [[bad.clone(), other.clone()], [other.clone(), bad.clone()]] {
                 assert!(read(&open(&paths).unwrap()) == (truth.clone(), true), "{paths:?}, byte {at}");
             }
-            // If the log is damaged in both backups, it stays damaged.
+            // If the same log is damaged in both backups, it cannot be read. All records that are read must still be
+            // correct.
             let (records, is_whole) = read(&open(&[bad, damaged(other, *at_other)]).unwrap());
             assert!(!is_whole && records.len() < truth.len());
             assert!(records.iter().all(|(lsn, record)| truth[lsn] == *record));
@@ -219,8 +221,8 @@ fn backups_of(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The offsets and sizes of header fields of a region: the fields with the range of the region and with the description
-/// of its VLF.
+/// The offsets and sizes, in bytes, of fields in the header of a log region: the fields with the range of the region,
+/// and the fields that describe its VLF.
 const FIELDS: [(usize, usize); 8] = [
     (0x3C, 8), // start
     (0x44, 8), // end

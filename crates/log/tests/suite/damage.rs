@@ -59,7 +59,7 @@ impl Sample {
     }
 }
 
-/// The offsets and sizes of the blocks of a VLF, according to their headers. Offsets are in the file.
+/// Returns the offset in the file and the size of each block of a VLF, according to the block headers.
 fn blocks(bytes: &[u8], vlf: usize) -> Vec<(usize, usize)> {
     let (mut at, mut found) = (HEADER + vlf * VLF + HEADER, Vec::new());
     while at < HEADER + (vlf + 1) * VLF && bytes[at] & 0x10 != 0 {
@@ -93,7 +93,8 @@ fn a_log_over_several_vlfs_is_read_whole() {
 fn the_order_of_the_vlfs_is_that_of_their_sequence_numbers() {
     let sample = Sample::new(904);
     let whole = sample.read(&sample.bytes).unwrap();
-    // The third VLF is moved to the first place, because SQL Server reuses VLFs in any order.
+    // Moves the third VLF to the first place, because SQL Server reuses VLFs in any order. The log must still be read
+    // in the order of the sequence numbers.
     let mut turned = sample.bytes[..HEADER].to_vec();
     for vlf in [2, 0, 1, 3, 4, 5] {
         let at = turned.len();
@@ -132,7 +133,8 @@ fn what_follows_a_damaged_block_is_not_read_and_the_damage_is_named() {
             bytes[byte] ^= 0x21;
             let (history, end, _, lost_bytes) = sample.read_all(&bytes).unwrap();
             if (vlf, number) == (0, 0) {
-                // The log starts with the next block, and the lost bytes are reported.
+                // If the first block of the log is damaged, the log starts with the next block, and the lost bytes are
+                // reported.
                 assert_eq!(lost_bytes, size as u64);
                 assert!(history.records() < whole.records() && history.records() > whole.records() / 2);
                 continue;
@@ -216,11 +218,12 @@ fn every_bit_of_the_headers_of_vlfs_counts_or_changes_nothing() {
             let mut bytes = sample.bytes.clone();
             bytes[HEADER + vlf * VLF + bit / 8] ^= 1 << (bit % 8);
             let Ok((_, end, _, lost_bytes)) = sample.read_all(&bytes) else { continue };
-            // A VLF that is longer than its file looks like a cut-off file.
+            // A changed size that makes a VLF longer than its file looks like a cut-off file. Such a change counts as
+            // found.
             let is_longer = (18..24).contains(&(bit / 8));
             let is_found = matches!(end.reason, EndReason::Damaged { .. }) || lost_bytes > 0 || is_longer;
-            // If the damage is not found, the log must end at the same place as the unchanged log, so that recovery
-            // lacks no log.
+            // If the damage is not found, reading must end at the same place as in the unchanged log. Recovery then
+            // misses no log.
             let is_same = (end.offset, end.reason) == (whole.1.offset, whole.1.reason);
             if !is_found && !is_same {
                 silent.push((vlf, bit / 8, bit % 8, end));
@@ -236,14 +239,16 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
     let whole = sample.read(&sample.bytes).unwrap();
     let last = whole.1.at.vlf.offset as usize;
     assert!(last > HEADER + VLF, "more than one VLF is in use");
-    // The file is cut at the start of the newest VLF, so it is shorter than the size in its header.
+    // The file is cut at the start of the newest VLF, so it is shorter than the size in its header. The cut must be
+    // reported.
     let path = sample.folder.path().join("cut.ldf");
     std::fs::write(&path, &sample.bytes[..last]).unwrap();
     let log = Log::open(&[path]).unwrap();
     let mut walk = Walk::new(&log);
     while walk.next_block().unwrap().is_some() {}
     assert_eq!(log.cut_at(&walk.end().unwrap()), Some(last as u64));
-    // The header of the previous VLF has a size that covers the newest VLF, or all VLFs after the previous one.
+    // The header of the previous VLF has a size that covers the newest VLF, or all VLFs after the previous one. The
+    // walk must find the hidden newest VLF.
     let before = last - VLF;
     for end in [last + VLF, sample.bytes.len()] {
         let mut bytes = sample.bytes.clone();
@@ -253,12 +258,12 @@ fn a_log_that_lost_whole_vlfs_or_hides_them_behind_the_last_one_does_not_end_the
         assert!(matches!(end.reason, EndReason::Damaged { damage, .. } if damage == hidden), "{end:?}");
     }
     // The header of the previous VLF has a size that covers nearly the whole file after it, as if no other VLF
-    // followed.
+    // followed. The log must then be refused.
     let mut bytes = sample.bytes.clone();
     let size = (bytes.len() - 512 - before) as u64;
     bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());
     assert!(matches!(sample.read(&bytes), Err(LogError::NoVlf { .. })));
-    // The size reaches beyond the end of a file that is as long as its header says.
+    // The file is as long as its header says, but the VLF header has a size that reaches beyond the end of the file.
     for size in [(bytes.len() - before + 8192) as u64, 0x1EC6_0000_0002_0000] {
         bytes[before + 0x10..before + 0x18].copy_from_slice(&size.to_le_bytes());
         assert!(matches!(sample.read(&bytes), Err(LogError::NoVlf { .. })), "{size:#x}");
@@ -309,8 +314,8 @@ fn residue_of_an_earlier_use_ends_the_log() {
     let sample = Sample::new(904);
     let whole = sample.read(&sample.bytes).unwrap();
     let last = whole.1.at.vlf;
-    // Blocks of the VLF's earlier use follow. They have the other parity, an older sequence number and correct
-    // checksums.
+    // Fills the place after the last block with blocks of an earlier use of the VLF. These blocks have the other
+    // parity, an older sequence number and correct checksums. The log must still end at the same place.
     let older = LogFile {
         version: 904,
         has_checksum: true,
@@ -372,7 +377,8 @@ fn a_log_named_twice_or_of_another_database_is_refused() {
     assert!(matches!(Log::open(&[]), Err(LogError::Nothing)));
 }
 
-/// Reading ends for any change of bytes: without a panic, without an endless loop, and without additional records.
+/// For any change of bytes, reading must come to an end: without a panic, without an endless loop, and without more
+/// records than the unchanged log has.
 #[test]
 fn changed_logs_are_read_to_an_end() {
     let sample = Sample::new(661);

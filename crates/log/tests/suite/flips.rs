@@ -60,7 +60,7 @@ fn read(path: &Path) -> Result<ReadLog, LogError> {
 struct Found {
     found: u64,
     harmless: u64,
-    /// Changes that look like an interrupted write: a sector of the last blocks has the parity of another use.
+    /// Changes that look like an interrupted write, because a sector of a block now has the parity of another use.
     as_cut: u64,
     /// Changes in a block without a checksum.
     unprotected: u64,
@@ -111,8 +111,8 @@ impl Copy {
         let is_found = matches!(changed.end.1, EndReason::Damaged { .. })
             || changed.lost_bytes > whole.lost_bytes
             || changed.is_cut && !whole.is_cut;
-        // The log before the first block that was read does not matter, because recovery names the LSN at which it
-        // starts.
+        // Blocks may be missing at the start of the changed log. This does no harm, because recovery names the LSN from
+        // which it needs the log.
         let has_same_end = changed.end == whole.end
             && changed.blocks.iter().all(|(at, block)| whole.blocks.get(at).is_some_and(|whole| whole.0 == block.0));
         match () {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::size;
 
-/// A configuration of the check: a name, and the options that the name stands for.
+/// A configuration of the check: a name, and the options of `mdfsck check` that the name selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Configuration {
     /// The configuration's name on the command line and in results.
@@ -47,7 +47,7 @@ impl Cache {
     }
 }
 
-/// One cell of the matrix.
+/// One cell of the matrix: a combination of configuration, degree of parallelism, memory grant and cache state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) configuration: Configuration,

@@ -19,8 +19,8 @@ const FORM: u32 = 1;
 /// 1970-01-01 as a [`Moment`].
 const MOMENT_OF_1970: i64 = 116_444_736_000_000_000;
 
-/// The measurements, and descriptions of the database, the machine and the time of the run. Fields that later versions
-/// of mdfsck added are empty in older saved results.
+/// The measurements, together with a description of the database and the machine, and the time of the run. When older
+/// saved results are loaded, fields that later versions of mdfsck added are empty.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Results {
     kind: String,

@@ -19,8 +19,8 @@ use crate::recover;
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {
     pub(super) options: &'a RecoveryArguments,
-    /// The point in time at which to stop a restore, for chains whose log continues after this point. `None` for the
-    /// end of the log.
+    /// The point in time at which to stop a restore; `None` for the end of the log. It applies only to chains whose log
+    /// continues after this point.
     pub(super) stop: Option<Stop>,
 }
 
@@ -159,7 +159,7 @@ impl Verifier<'_> {
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) verified: Verified,
-    /// Whether the result would be the same with more memory. If not, no other chain is tried.
+    /// Whether the result would be the same with more memory. If this is false, no other chain is tried.
     is_final: bool,
     /// The file with the damaged part of the log.
     damaged: Option<PathBuf>,

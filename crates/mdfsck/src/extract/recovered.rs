@@ -96,7 +96,7 @@ fn doubt(recovered: &Outcome<'_>, source: &dyn PageSource, database: &Database) 
     }
 }
 
-/// The data for those changes to pages that a clean shutdown makes but does not log.
+/// The values that a clean shutdown writes to pages without logging the changes.
 struct AtRest {
     /// The LSN of the end of the log. For a backup that was not recovered, this is the checkpoint LSN in the boot page.
     /// `None` for data files that were not recovered, and for a backup that was not recovered and has no readable boot

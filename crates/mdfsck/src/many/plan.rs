@@ -209,8 +209,8 @@ impl Found {
             }
         }
         let is_empty = self.places.is_empty() && self.problems.is_empty();
-        // If nothing else was found, no table is printed in which the failure could be reported. The failure then ends
-        // the command.
+        // If nothing else was found, there is no table of databases in which the failure could be a row. The failure
+        // then ends the command.
         let alone = if is_empty { unmatched.pop() } else { None };
         for (path, failure) in unmatched {
             match alone.is_some() {
@@ -276,7 +276,8 @@ impl Found {
             // reported.
             Ok(Looked::Refused(error)) if may_hold_database(path, &error) => self.problem(path, error),
             Ok(Looked::Refused(error)) if has_database_name(path) && !is_text(path) => self.problem(path, error),
-            // An empty or damaged log file is not judged here. It can be judged only together with its database.
+            // An empty or damaged log file is not reported here, since it can be judged only together with its
+            // database.
             Ok(Looked::Refused(_)) if has_log_name(path) => {}
             Ok(Looked::Refused(_)) => self.passed_over.push(path.to_owned()),
             Err(error) => self.problem(path, error),
@@ -384,7 +385,8 @@ impl Found {
             let binding = binding(&files);
             // If there are several copies of a database, each copy has its log in its own folder.
             let is_copy = binding.is_some_and(|binding| self.copied.contains(&binding));
-            // If there are several copies of a database, the source of a snapshot is unknown.
+            // If there are several copies of a database, it is unknown to which copy a snapshot belongs, so no snapshot
+            // files are added.
             let over = laid.extract_if(.., |file| !is_copy && binding.is_some() && file.binding_guid == binding);
             paths.extend(over.map(|file| file.path));
             let is_beside = |path: &Path| files.iter().any(|file| is_same_folder(path, &file.path));
@@ -414,16 +416,17 @@ impl Found {
         let is_among_others = !plan.items.is_empty() || plans.len() > 1;
         for BackupPlan { database, restores, unused, logs, refused_logs, refused, sets } in plans {
             let copies = copies_of(&self.backups, restores.iter().flatten());
-            // A named log backup that does not continue the other backups is refused later, when all of them are opened
-            // together.
+            // The sum includes named log backups that do not continue the other backups. They are refused later, when
+            // all backups are opened together.
             is_simple &= restores.iter().map(Vec::len).sum::<usize>() + refused_logs.len() == sets;
             let has_log = |sets: &&Vec<ChainSet>| sets.iter().any(|set| set.set.kind == SetKind::Log);
-            // When a backup file is checked, the check itself reports the unused sets in this file. It does not report
-            // them if the restore has log backups.
+            // When a backup file is checked, the check itself reports the unused sets in this file, so they are left
+            // out here. But if the restore has log backups, the check does not report unused sets.
             let in_use: HashSet<&PathBuf> =
                 restores.iter().filter(|sets| !has_log(sets)).flatten().flat_map(|set| &set.paths).collect();
             let unused: Vec<SetPlace> = unused.into_iter().filter(|(path, _)| !in_use.contains(path)).collect();
-            // A copy of a checked set has the same content as the set, but its bytes may be damaged.
+            // Unused copies of a checked set are listed separately. A copy has the same content as the set, but its
+            // bytes may be damaged.
             let is_copy = |place: &SetPlace| copies.contains(place);
             let (of_copies, unused): (Vec<SetPlace>, Vec<SetPlace>) = unused.into_iter().partition(is_copy);
             if !of_copies.is_empty() {
@@ -530,7 +533,8 @@ fn is_same_folder(one: &Path, other: &Path) -> bool {
     folder(one).is_some_and(|one| Some(one) == folder(other))
 }
 
-/// Identifies a file by something other than the path that was used to find it.
+/// Identifies a file even if it is found by several paths: by its inode where possible, otherwise by its canonical path
+/// or its URL.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity {
     #[cfg(unix)]

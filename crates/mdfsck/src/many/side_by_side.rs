@@ -107,7 +107,8 @@ struct Shared<'r> {
     share: CheckArguments,
     turn: Mutex<Turn>,
     moved: Condvar,
-    /// A check that needs all the memory of the run holds this lock for writing.
+    /// Every check holds this lock: for writing if it needs all the memory of the run, otherwise for reading. A check
+    /// with the write lock therefore runs alone.
     alone: RwLock<()>,
 }
 
@@ -123,7 +124,8 @@ impl Shared<'_> {
         self.moved.notify_all();
     }
 
-    /// The number of the next database to check. Waits while too many checked databases are not printed yet.
+    /// Returns the number of the next database to check; `None` if no database is left or the run is over. Waits while
+    /// too many checked databases are not printed yet.
     fn next(&self) -> Option<usize> {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let must_wait = |turn: &mut Turn| !turn.is_over && turn.next >= turn.emitted.saturating_add(MOST_AHEAD);

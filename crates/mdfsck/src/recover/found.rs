@@ -71,9 +71,9 @@ pub(super) fn damage(error: &LogError) -> String {
     }
 }
 
-/// Finds the log files of this database. Looks in the folders of the data files for files with the names of its log,
-/// and in the named folders for any log files. If log files are still missing, also looks in the folders of the data
-/// files for log files with other names.
+/// Finds the log files of this database. First looks for files with the names that the catalog has for the log, in the
+/// folders of the data files, and for any log files in the named folders. If log files are still missing, also looks in
+/// the folders of the data files for log files with other names.
 fn beside(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Found {
     let by_name: Vec<PathBuf> = logs::find(source, database).into_iter().filter_map(|log| log.path).collect();
     let folders = paths.iter().filter(|path| storage::is_folder(path));
@@ -150,7 +150,7 @@ impl Search {
             found.passed_over.extend(copies.iter().map(|other| format!("{}: {reason}", other.display())));
             chosen.push(path);
         }
-        // Some files of a log may never have been written. Such a file is added if the log can still be opened together
+        // Some files of a log may never have been written. Each of these files is added if the log can still be opened
         // with it.
         for path in chosen.into_iter().chain(unused) {
             found.logs.push(path);

@@ -120,8 +120,8 @@ pub(super) fn report(summary: &RecoverySummary, applied: &Applied) {
     }
 }
 
-/// Reports on stderr what could not be recovered. For commands whose results have no place for this report. Returns the
-/// exit-status bits.
+/// Reports on stderr what could not be recovered. Commands whose results have no place for this report call this
+/// function. Returns the exit-status bits.
 pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
     let Some(summary) = &outcome.summary else { return 0 };
     for doubt in &summary.doubts {

@@ -39,7 +39,7 @@ pub(super) enum Printed {
 /// Prints a page. Reads the files that the history lists for the finding, if these files are on this machine.
 pub(super) fn show(found: &PageOfFinding, (file, page): (u16, u32)) -> Printed {
     let address = format!("{file}:{page}");
-    // `mdfsck page` reads the first backup set by default.
+    // Omits `--set 1` from the command, since `mdfsck page` reads the first backup set by default.
     let sets = found.sets.as_deref();
     let sets = sets.map(|sets| if sets.iter().any(|set| *set != 1) { sets } else { Default::default() });
     let by_hand = by_hand(&address, sets.unwrap_or_default(), &names(&found.paths));

@@ -102,8 +102,9 @@ fn identity(_: &Metadata) -> (i64, u64) {
     (0, 0)
 }
 
-/// The identities that files had before they were opened. They show whether a file was replaced after it was opened: in
-/// this case the window still reads the old file, but the evidence describes the new file.
+/// The identities that files had before they were opened. A file that is replaced after it was opened is still read in
+/// its old version, but the evidence describes the new version. Comparing the evidence with these identities shows the
+/// replacement.
 pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
@@ -198,9 +199,9 @@ impl Evidence {
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
     }
 
-    /// Whether a file has been replaced or deleted. A file counts as not deleted if the operating system cannot report
-    /// on it. It also counts as not deleted if its folder is empty or missing, since the folder may be a share that is
-    /// not mounted. Objects in storage are not looked up.
+    /// Whether a file has been replaced or deleted. Returns false for a missing file if the operating system cannot
+    /// report on it, or if its folder is empty or missing, since the folder may be a share that is not mounted. Objects
+    /// in storage are not looked up.
     pub(super) fn is_stale(&self) -> bool {
         let mut of_system = self.files.iter().filter(|file| file.version.is_none());
         of_system.any(|file| match FileIdentity::of(&file.path) {

@@ -71,8 +71,8 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if let Some(url) = source::storage::url(path) {
-        // A plan stores a link without its query. A task finds the query by the rest of the link, so two links must
-        // differ in more than their queries.
+        // A plan stores a URL without its query, and a task finds the query by the rest of the URL. Two URLs must
+        // therefore differ in more than their queries.
         let is_one_of_two = url.starts_with("http") && url.contains('#');
         let text = "a plan stores URLs without their queries, and this URL differs from another only in its query; copy the file";
         return if is_one_of_two { Err(Failure::usage(format!("{url}: {text}"))) } else { Ok(path.to_owned()) };

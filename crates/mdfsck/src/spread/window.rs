@@ -87,7 +87,8 @@ impl Outcome {
         self.left.is_empty()
     }
 
-    /// The dates of the ranges, and the lease. The history needs them when it records the run.
+    /// Returns the dates at which ranges were read, and the lease of the window. The history needs both to record the
+    /// run.
     pub(crate) fn in_window(&self) -> InWindow<'_> {
         InWindow { read: &self.read, lease: self.window.as_ref().map(Window::lease) }
     }
@@ -125,8 +126,8 @@ pub(crate) struct Subject<'a> {
 
 /// How a window ended.
 pub(crate) enum WindowEnd {
-    /// The image is new, so its pages must be compared with its log again. The caller must run the window again without
-    /// the earlier plan.
+    /// The image differs from the image of the earlier plan, so its pages must be compared with the log again. The
+    /// caller must run the window again without the earlier plan.
     Again,
     /// The check cannot be divided into ranges, because it reads no pages of tables. Such a check is short, so the
     /// caller can run the whole check in the window.

@@ -202,8 +202,9 @@ impl<'a> Checker<'a> {
         Err(Failure::unable(format!("{}: the plan needs too many rounds of tasks", folder.display())))
     }
 
-    /// Runs `act` with the share of the resources that one check may use. If its memory is too small, runs `act` again
-    /// with the resources of all checks, while no other check runs.
+    /// Calls `run` with the share of the resources that one check may use. If the memory of this share is too small,
+    /// waits until no other check runs, and calls `run` again with the resources of all checks. With `--jobs 1`, the
+    /// share is already everything.
     fn within_share<T>(
         &self,
         mark: &Arc<Mark>,

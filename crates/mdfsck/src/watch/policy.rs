@@ -70,9 +70,9 @@ impl During {
     }
 }
 
-/// The IDs of the backups to skip, with the reasons. `checked` has the time at which the last full check of each
-/// database ended. If `are_replicas`, all databases of one family count as one database, even if they have different
-/// servers or names.
+/// Returns the IDs of the backups to skip, with the reasons. `checked` has the time at which the last full check of
+/// each database ended. A family is a database and all databases restored from its backups. If `are_replicas`, a family
+/// counts as one database, even if its databases have different servers or names.
 pub(crate) fn left_out(
     (policy, are_replicas): (Policy, bool),
     queued: &[Item],
@@ -84,8 +84,8 @@ pub(crate) fn left_out(
     match policy {
         Policy::All => Vec::new(),
         Policy::Newest => {
-            // The newest backup counts even if it is incomplete or was already checked. Otherwise an older backup would
-            // count as the newest.
+            // Backups that are incomplete or were already checked are included in the search for the newest backup.
+            // Otherwise an older backup would count as the newest.
             let fulls = known.iter().filter(|item| item.found.kind == Kind::Full && !item.is_lost());
             let mut newest: HashMap<String, (Option<&str>, i64)> = HashMap::new();
             for item in fulls {

@@ -148,7 +148,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let output = mdfsck(folder, &["advise", "hurt", "--backups", "backups", "--json"]);
                 let shown = text(&output.stdout);
                 ensure(!shown.contains("restore_pages") && !shown.contains("PAGE ="), format!("{page}: {shown}"))?;
-                // A check of data files does not read page 7, the map of minimally logged extents.
+                // A check of data files does not read page 7, the map of minimally logged extents, so it cannot see
+                // damage to this page.
                 let is_seen = page != 7;
                 ensure(shown.contains("\"action\":\"restore_database\"") == is_seen, format!("{page}: {shown}"))?;
             }

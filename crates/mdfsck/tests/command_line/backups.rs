@@ -53,7 +53,8 @@ pub(super) fn with_backups() -> Vec<(&'static str, BackupTest)> {
             let written = fs::read(&file)?;
             ensure(written.len() == of.pages * PAGE_BYTES, format!("{} bytes", written.len()))?;
             refused(&mdfsck(folder, &arguments), 8, &["will not be overwritten"])?;
-            // After an interruption, the existing part of the file is compared, and the remaining bytes are added.
+            // If an earlier run was interrupted, the next run compares the existing part of the file with the backup,
+            // and appends the remaining bytes.
             let partial = PathBuf::from(format!("{}.partial", file.display()));
             fs::remove_file(&file)?;
             fs::write(&partial, &written[..1_000_000])?;

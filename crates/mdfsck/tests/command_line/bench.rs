@@ -110,7 +110,7 @@ fn baselines(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     let saved = folder.join(".mdfsck-bench");
     fs::create_dir(&saved)?;
-    // A result of an earlier program version, which did not store the machine and the database.
+    // Writes a result of an earlier program version, which did not store the machine and the database.
     let old = r#"{"kind": "bench", "v": 1, "version": "0.1.0", "files": ["a"], "processors": 2, "cells": [{"cell": "x",
         "configuration": "full", "maxdop": 1, "memory": null, "cache": "warm", "counters": {}, "runs": [{"seconds": 99.0,
         "bytes": 1.0, "cpu_seconds": 1.0, "read_wait_seconds": 0.0, "idle_seconds": 0.0, "spilled_bytes": 0.0,

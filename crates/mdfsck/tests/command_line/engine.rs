@@ -97,7 +97,7 @@ fn same(folder: &Path) -> Result<(), Failed> {
         format!("{output:?}"),
     )?;
     ensure(output.status.code() == Some(1), format!("{output:?}"))?;
-    // Standard output contains only the lines of `watch`.
+    // Standard output must contain only the lines of `watch`, and no JSON lines about rounds of tasks.
     ensure(lines(&output)?.iter().all(|line| line["kind"] != "round"), text(&output.stdout))?;
     let calls = fs::read_to_string(folder.join("called"))?;
     ensure(calls.lines().count() == 5, format!("three backups, and one of them in two further rounds: {calls}"))?;
@@ -122,7 +122,8 @@ fn calls_of(folder: &Path) -> Result<String, Failed> {
 fn hostile(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &[])?;
     hurt(folder, "two", "2")?;
-    // An engine may print the output of a check of a sound database, although it did not check the backup.
+    // An engine may print the output of a check of a sound database, although it did not check the backup. The watcher
+    // must not trust this output.
     let sound = mdfsck(folder, &["check", "backups/one.bak", "--json"]);
     ensure(sound.status.code() == Some(0), "it is sound")?;
     fs::write(folder.join("sound.json"), &sound.stdout)?;

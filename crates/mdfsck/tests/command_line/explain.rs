@@ -45,8 +45,8 @@ pub(crate) fn explanations() -> Vec<(&'static str, Test)> {
             };
             has("823", &["Msg 823: ", "what it means", "what to look at", "what to do"])?;
             has("8976", &["tree.child-unseen: Msg 8976", "  rule  ", "  cause  ", "what to do"])?;
-            // A check reports message 824 only for a lost write. SQL Server reports it for any page that differs from
-            // the page that SQL Server wrote.
+            // A check reports message 824 only for a lost write. SQL Server reports message 824 for any page that
+            // differs from the page that it wrote, so the explanation must cover this meaning too.
             has("824", &["log.lost-write", "Msg 824: a page is not what was written"])?;
             has("tree.compressed-entries", &["not verified, undocumented", "what to do"])
         }),
@@ -121,7 +121,8 @@ fn whole_list(folder: &Path) -> Result<(), Failed> {
     let ids: Vec<&str> = list.iter().filter_map(|line| line["id"].as_str()).collect();
     let all = registry::ALL.iter().map(|check| check.id).chain(limits::ALL.iter().map(|limit| limit.id));
     ensure(all.collect::<BTreeSet<_>>() == ids.iter().copied().collect(), "ids")?;
-    // Limits have no number. In the list, they follow the numbered entries and are ordered by ID.
+    // Entries for limits of mdfsck have no message number. In the list, they follow the numbered entries and are
+    // ordered by ID.
     let (numbered, others) = list.split_at(numbers.len());
     ensure(numbered.iter().all(|line| line["number"].is_number()), "a number behind the limits")?;
     ensure(others.len() == limits::ALL.len(), "limits")?;
@@ -136,8 +137,8 @@ fn whole_list(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Every `'mdfsck ...'` in an explanation must be an existing command, and the help of this command must list the
-/// options.
+/// Requires that each `'mdfsck ...'` in an explanation names an existing command, and that the help of this command
+/// lists every option in the explanation.
 fn named_commands(folder: &Path) -> Result<(), Failed> {
     let keys: Vec<String> = NUMBERS.iter().map(u16::to_string).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();

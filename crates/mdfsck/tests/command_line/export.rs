@@ -82,8 +82,8 @@ fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|own| own == "mdf"));
     fs::File::options().write(true).open(path.ok_or("no data file")?)?.set_len(300 << 30)?;
-    // In addition to the memory of one thread, the program needs three bitmaps. Each has one bit per page and takes 4.7
-    // MB.
+    // The minimum grant must include three bitmaps in addition to the memory of one thread. Each bitmap has one bit per
+    // page and takes 4.7 MB.
     refused(&export("large", "36MB"), 8, &["--memory 36 MB: this export needs", "at least"])?;
     refused(&rows(), 8, &["--memory 28 MB: reading rows needs", "at least"])?;
     ensure(!folder.join("large").exists() || files(&folder.join("large"))?.is_empty(), "nothing is written")

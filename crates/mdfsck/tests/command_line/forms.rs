@@ -87,8 +87,8 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             )
         }),
         ("info --tableresults is the boot page as DBINFO prints it", |folder, of| {
-            // The datetime 2014-03-02 11:20:10.123. The first number counts ticks of 1/300 second since midnight, the
-            // second counts days since 1900-01-01.
+            // Sets a time in the boot page to the datetime 2014-03-02 11:20:10.123. The first number counts ticks of
+            // 1/300 second since midnight, the second counts days since 1900-01-01.
             let stamp = [12_243_037_u32.to_le_bytes(), 41_698_u32.to_le_bytes()].concat();
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 652..96 + 660].copy_from_slice(&stamp));
             let rows = text(&mdfsck(folder, &["info", "--tableresults", "a.mdf"]).stdout);
@@ -146,7 +146,8 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
         }),
         ("a catalog that was updated by hand is a warning and no error", |folder, _| {
             let plain = mdfsck(folder, &["check", "a.mdf"]);
-            // The datetime 2011-03-10 08:09.
+            // Sets a time in the boot page to the datetime 2011-03-10 08:09. The first number counts ticks of 1/300
+            // second since midnight, the second counts days since 1900-01-01.
             let stamp = [8_802_000_u32.to_le_bytes(), 40_610_u32.to_le_bytes()].concat();
             edit(&folder.join("a.mdf"), 9, |bytes| bytes[96 + 632..96 + 640].copy_from_slice(&stamp));
             let warning = "Warning: The system catalog was updated directly in database ID ";

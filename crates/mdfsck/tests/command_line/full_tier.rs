@@ -77,8 +77,8 @@ pub(crate) const NAMES: [&str; 70] = [
     "windows of any length and ranges of any size give what check prints, of data files",
 ];
 
-/// Names in [`NAMES`] that no test has. After a test is renamed, this list shows the old name. Otherwise the renamed
-/// test would run in the quick tier unnoticed.
+/// Returns the names in [`NAMES`] that no test has. If a test is renamed but [`NAMES`] is not updated, the result
+/// contains the old name. Without this function, the renamed test would run in the quick tier unnoticed.
 pub(crate) fn unknown(trials: &[Trial]) -> Vec<&'static str> {
     NAMES.into_iter().filter(|name| !trials.iter().any(|trial| trial.name() == *name)).collect()
 }

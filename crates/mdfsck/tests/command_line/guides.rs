@@ -92,9 +92,8 @@ fn expects(command: &str) -> bool {
     !command.contains("finding") && !command.contains("not_verified")
 }
 
-/// Runs a command, given without `mdfsck `. If the command has a pipe, bash runs the whole pipe, provided that bash and
-/// jq are installed. If one of them is missing, the command runs without the pipe, or the test fails because it
-/// requires both programs.
+/// Runs a command, given without `mdfsck `. If the command has a pipe, bash runs the whole pipe. If bash or jq is
+/// missing, the command runs without the pipe, or the test fails if MDFSCK_REQUIRE names the missing program.
 fn run(folder: &Path, command: &str) -> Result<std::process::Output, Failed> {
     let (own, pipe) = command.split_once(" | ").map_or((command, None), |(own, pipe)| (own, Some(pipe)));
     let missing: Vec<_> = ["bash", "jq"].into_iter().filter(|program| pipe.is_some() && !is_here(program)).collect();

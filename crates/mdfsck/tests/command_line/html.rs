@@ -138,7 +138,7 @@ fn same_commands(folder: &Path) -> Result<(), Failed> {
 fn on_screens(folder: &Path) -> Result<(), Failed> {
     let browser = Browser::find().ok_or("no browser")?;
     sample(folder)?;
-    // The file name contains HTML markup.
+    // The file name contains HTML markup. The page must show the markup as text.
     let name = "hurt/<img src=x onerror=document.title=1>.mdf";
     fs::rename(folder.join("hurt/orders.mdf"), folder.join(name))?;
     mdfsck(folder, &["check", "--html", "p.html", name]);

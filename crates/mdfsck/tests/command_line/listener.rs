@@ -125,7 +125,7 @@ fn failing(folder: &Path) -> Result<(), Failed> {
     databases(folder)?;
     put(folder, "hurt")?;
     let plain = mdfsck(folder, &["check", "d", "--no-infomsgs"]);
-    // Tries a missing program, a program that fails, and a program that reads nothing and writes a lot.
+    // Tries a missing listening program, one that fails, and one that reads nothing and writes a lot.
     for script in [None, Some("exit 3\n"), Some("yes | head -c 1000000 >&2; exit 1\n")] {
         match script {
             None => _ = fs::remove_file(folder.join("listen")),
@@ -241,7 +241,8 @@ fn promise(folder: &Path) -> Result<(), Failed> {
     for _ in 0..2 {
         status(&check(folder, &[&some[..], &within].concat()), 16)?;
     }
-    // Each time span of --within is a separate promise. The promise with this longer time span is kept.
+    // Each time span of --within is a separate promise. The promise with this longer time span is kept, so no further
+    // event is raised.
     status(&check(folder, &["--within", "9999d"]), 0)?;
     ensure(heads(folder)? == ["promise-broken|orders|1|"], format!("{:?}", heads(folder)?))?;
     for _ in 0..2 {

@@ -114,9 +114,9 @@ fn main() {
     conclusion.exit();
 }
 
-/// Makes programs that the tests start react to Ctrl+C. If a shell runs the tests in the background, it makes them
-/// ignore Ctrl+C, and the started programs would inherit this. If the tests set a handler for the signal, even an empty
-/// one, the started programs get the default action instead.
+/// Makes programs that the tests start react to Ctrl+C. If a shell runs the tests in the background, the tests ignore
+/// Ctrl+C, and the started programs would inherit this setting. A signal handler, even an empty one, is not inherited:
+/// the started programs then have the default action.
 #[cfg(unix)]
 fn start_programs_that_take_ctrl_c() {
     const IGNORED: &str = "SigIgn:";
@@ -153,7 +153,7 @@ fn in_a_folder(test: Test, sample: Option<PathBuf>) -> Result<(), Failed> {
 }
 
 /// A test of the full tier that needs tools. For each tool, `tools` says whether it is installed. If a tool is missing,
-/// the test is ignored and names the missing tool, or it fails (`trials::tools`).
+/// the test is ignored with a message that names the tool. If MDFSCK_REQUIRE names the tool, the test fails instead.
 #[cfg(feature = "lab")]
 fn needs(tools: &[(&'static str, bool)], name: &'static str, test: Test) -> Trial {
     let missing: Vec<_> = tools.iter().filter(|(_, is_here)| !is_here).map(|(tool, _)| *tool).collect();

@@ -212,7 +212,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 let again = mdfsck(folder, &["check", path]);
                 ensure(again.stdout == one.stdout && again.status.code() == Some(0), text(&again.stdout))?;
             }
-            // The same file is given by two names. One of the names is a symbolic link.
+            // If the same file is given by two names, one of which is a symbolic link, it must be checked only once.
             #[cfg(unix)]
             std::os::unix::fs::symlink("a.mdf", folder.join("all/b.mdf"))?;
             fs::hard_link(folder.join("all/a.mdf"), folder.join("all/z.mdf"))?;
@@ -265,7 +265,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(all.status.code() == Some(17 + 8), text(&all.stdout))?;
             let (stdout, both) = (text(&all.stdout), "all/copy.ndf and all/orders_2.ndf: both are file");
             ensure(stdout.contains(both) && stdout.contains("2 sound, 1 not sound, 1 not checked"), stdout.clone())?;
-            // Deletes the primary file of this database.
+            // Deletes the primary file of this database. The other databases must be checked, and the missing primary
+            // file must be reported.
             fs::remove_file(folder.join("all/copy.ndf"))?;
             fs::remove_file(folder.join("all/orders.mdf"))?;
             let all = mdfsck(folder, &["check", "all"]);
@@ -287,7 +288,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(stdout.contains("1 sound, 1 not sound, 2 not checked"), stdout.clone())?;
             ensure(stdout.contains("all/c.mdf was not checked: cannot be opened: Permission denied"), stdout.clone())?;
             ensure(stdout.contains("all/dangling.mdf was not checked: is a symbolic link to"), stdout)?;
-            // An unreadable folder is given together with other folders.
+            // If an unreadable folder is given together with other folders, the other folders must be checked, and the
+            // unreadable folder must be reported.
             fs::create_dir(folder.join("closed"))?;
             allow("closed", 0o000)?;
             let all = run(&["check", "closed", "all"])?;
@@ -385,7 +387,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = check(&["bak", "--set", "all"]);
             let stdout = text(&all.stdout);
             let rows = ["full.bak, set 1", "full.bak, set 2", "diff.bak, set 1", "diff.bak, set 2"];
-            // Both differentials are based on the full backup of the second day.
+            // The rows must show that both differentials are based on the full backup of the second day.
             ensure(rows.iter().all(|row| stdout.contains(row)), stdout.clone())?;
             ensure(stdout.contains("4 databases and backups: 2 sound, 2 not sound"), stdout.clone())?;
             let beside = check(&["bak", "--set", "all", "--databases", "2"]);
@@ -597,7 +599,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
                 mdfsck(folder, &new).status.success()
             };
             ensure(backup("1", "one") && backup("2", "two"), "lab backup")?;
-            // The first differential in the second folder is based on a different full backup.
+            // The first differential in the second folder is based on a different full backup, so it cannot be checked
+            // together with the full backup in the first folder.
             let named = mdfsck(folder, &["check", "--no-infomsgs", "one/full.bak", "two/diff.bak"]);
             ensure(named.status.code() == Some(4), text(&named.stderr))?;
             fs::copy(folder.join("one/diff.bak"), folder.join("one/copy.bak"))?;

@@ -150,7 +150,8 @@ fn holds(session: &mut Session, page: &Page<'_>) -> Result<(), Failed> {
 /// Requires that a page from a file loads nothing except the file itself, and that a page from a server loads
 /// everything from this server.
 fn loads_nothing_else(session: &mut Session, page: &Page<'_>, where_: &str) -> Result<(), Failed> {
-    // This call also receives requests that are still running.
+    // While the session waits for the answer to this call, it also receives the browser's messages about earlier
+    // requests.
     session.value("document.readyState")?;
     let without_part = |url: &str| url.split('#').next().unwrap_or(url).to_owned();
     let own = match page.url.strip_prefix("http://") {

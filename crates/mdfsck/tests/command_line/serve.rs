@@ -220,7 +220,7 @@ fn refusals(folder: &Path) -> Result<(), Failed> {
         server.ask("GET", "/page/1", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", "")?.0 == 200,
         "a link",
     )?;
-    // Sends several requests on one connection.
+    // Sends three requests on one connection. The server must answer all of them.
     let cookie = format!("Cookie: mdfsck_{}={}\r\n", server.port, server.cookie.as_deref().unwrap_or_default());
     let one = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{cookie}\r\n", server.port);
     let last = one.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
@@ -494,7 +494,8 @@ fn other_files(folder: &Path) -> Result<(), Failed> {
         ensure(status == 200 && page.contains("To show the page") && page.contains("mdfsck page "), page.clone())?;
         ensure(!page.contains(CANARY) && !page.contains("root:") && !page.contains("Usage:"), page)?;
     }
-    // A path in the history may be on another machine, or may name a file that now belongs to another database.
+    // A path in the history may be on another machine, or may name a file that now belongs to another database. The
+    // server must show bytes only from a file of the same database.
     let whole = folder.join("hurt/orders.mdf").display().to_string().replace('\'', "''");
     change(folder, &format!("UPDATE run SET paths = '{whole}'"))?;
     let here = server.get("/page/1")?.1;
@@ -536,7 +537,7 @@ fn changes(folder: &Path) -> Result<(), Failed> {
     change(folder, "DELETE FROM lease")?;
     thread::sleep(Duration::from_millis(1100));
     ensure(under_way(&server)?.is_null(), "it has ended")?;
-    // Replaces the file by another history.
+    // Replaces the file of the running server by another history.
     ensure(mdfsck(folder, &["check", "other", "--history", "new.db"]).status.code() == Some(0), "check")?;
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(folder.join(format!("h.db{suffix}")));
@@ -622,7 +623,7 @@ fn under_way(folder: &Path) -> Result<(), Failed> {
     let pages: u64 = ranges.iter().filter_map(|range| range[0].as_u64()).sum();
     ensure(later["files"][0]["pages"].as_u64() == Some(pages) && ranges[0][1] == 2, later.to_string())?;
     ensure(ranges.last().is_some_and(|last| last[1] == 0), later.to_string())?;
-    // All lab databases have the same family.
+    // All lab databases have the same family GUID, so the history treats them as copies of one database.
     let database = format!("/database/{}", later["database"]);
     ensure(running(&database, "database")?.is_some_and(|here| here["id"] == *id), "the page of the database")?;
     // The page shows a killed check as stopped.
@@ -648,7 +649,7 @@ fn notes_that_fail(folder: &Path) -> Result<(), Failed> {
     history(folder)?;
     ensure(mdfsck(folder, &["lab", "new", "slow", "--size", "40MB", "--seed", "5"]).status.success(), "lab new")?;
     let quick = text(&mdfsck(folder, &["check", "slow"]).stdout);
-    // Another program locks the history during the check.
+    // Another program locks the history during the check. The check must still end with its normal results.
     let other = rusqlite::Connection::open(folder.join("h.db"))?;
     let slow = Slow::start(folder, "slow", "12MB")?;
     other.execute_batch("BEGIN IMMEDIATE")?;
@@ -656,7 +657,8 @@ fn notes_that_fail(folder: &Path) -> Result<(), Failed> {
     other.execute_batch("COMMIT")?;
     let (status, out, error) = slow.end()?;
     ensure(status == Some(0) && out == quick && error.is_empty(), error)?;
-    // The history is damaged during the check.
+    // The history is damaged during the check. The check must still print its results, and must report that the run is
+    // not recorded.
     let slow = Slow::start(folder, "slow", "8MB")?;
     let under_way = "SELECT count(*) FROM progress";
     waited(|| {

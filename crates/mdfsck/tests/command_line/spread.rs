@@ -304,7 +304,8 @@ fn lost_in_rounds(folder: &Path) -> Result<(), Failed> {
         }
         rounds += 1;
         let of_newest = missing()?;
-        // Deletes a part after the newest round was written.
+        // After each new round was written, deletes one part of each earlier round. `merge` must report the missing
+        // part, and a second run of its task must write the same part again.
         for (round, task) in [(0u32, 5u32), (1, 0)].into_iter().take(rounds) {
             let path = folder.join(format!("p/parts/{round}-{task:05}.part"));
             let bytes = fs::read(&path)?;
@@ -349,7 +350,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     refused(&page, 8, &["--html p/key", "in the folder of the plan"])?;
     let (first, second) = (part(folder, "p", 0), part(folder, "p", 1));
     let bytes = fs::read(&first)?;
-    // Two parts are missing.
+    // If two parts are missing, `merge` must name both tasks.
     fs::rename(&first, folder.join("kept"))?;
     fs::rename(&second, folder.join("kept2"))?;
     refused(&merge(), 8, &["parts missing: 0,1 ", &format!("(2 of {tasks})"), "mdfsck task", "p 0,1"])?;
@@ -358,11 +359,12 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     // The temporary file that a killed task leaves does not count as a part.
     fs::write(folder.join("p/parts/.0-00000.part.x1y2.tmp"), b"half")?;
     done(&merge())?;
-    // There are two equal parts for one task.
+    // `merge` accepts two equal parts for one task.
     let again = folder.join("p/parts/again.part");
     fs::copy(&first, &again)?;
     done(&merge())?;
-    // There is a second part for the task. It comes from the plan of another database and has different content.
+    // A second part for the task comes from the plan of another database and has different content. `merge` must refuse
+    // this part.
     let other = folder.join("other");
     fs::create_dir(&other)?;
     lab(&other, &["new", "d", "--size", "5MB", "--seed", "2"])?;
@@ -371,13 +373,15 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     fs::copy(part(&other, "p", 0), &again)?;
     refused(&merge(), 8, &["again.part", "is a part of another plan", "remove it"])?;
     fs::remove_file(&again)?;
-    // A part has the file name of another task.
+    // Copies a part to the file name of another task. The head of the part names its real task, so the part of the
+    // other task still counts as missing.
     fs::copy(&first, &second)?;
     refused(&merge(), 8, &["parts missing: 1 ", &format!("(1 of {tasks})")])?;
     let one_more = mdfsck(folder, &["task", "p", "1"]);
     done(&one_more)?;
     done(&merge())?;
-    // Tries a file that is not a part, a part with bytes after its end, and an empty file.
+    // Replaces a part by a file that is not a part, by a part with bytes after its end, and by an empty file. `merge`
+    // must refuse each of them.
     for (wrong, words) in [
         (b"notes".repeat(100), &["0-00000.part", "is not a part"][..]),
         ([&bytes[..], b"x"].concat(), &["0-00000.part", "is damaged: bytes follow its end", "run task 0 again"]),
@@ -393,7 +397,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     fs::remove_file(&first)?;
     done(&mdfsck(folder, &["task", "p", "0"]))?;
     ensure(fs::read(&first)? == bytes, "the same part")?;
-    // The plan was made by another build of the program.
+    // Changes the plan as if another build of the program had made it. The plan must then be refused.
     let file = folder.join("p/plan.json");
     let json = fs::read_to_string(&file)?;
     let at = json.find("\"build\": \"").ok_or("build")? + "\"build\": \"".len();
@@ -411,7 +415,7 @@ fn guards(folder: &Path) -> Result<(), Failed> {
     refused(&merge(), 8, &["plan.json", "is damaged"])?;
     fs::write(&file, &json)?;
     done(&merge())?;
-    // Tries another key, a key of the wrong length, and no key.
+    // With another key, a key of the wrong length, or no key, `merge` must refuse the plan or its parts.
     let key = fs::read(folder.join("p/key"))?;
     fs::write(folder.join("p/key"), [7; 32])?;
     refused(&merge(), 8, &[".part", "is damaged"])?;
@@ -429,7 +433,8 @@ fn changed_parts(folder: &Path) -> Result<(), Failed> {
     carry_out(folder, "p", tasks)?;
     let path = part(folder, "p", 0);
     let whole = fs::read(&path)?;
-    // Truncates or changes the part at some positions. The tests of the library change it at every position.
+    // Truncates the part or changes one bit of it at some 40 positions. Tests of the library do the same at every
+    // position.
     for at in (0..whole.len()).step_by(whole.len() / 40) {
         let mut changed = whole.clone();
         changed[at] ^= 1 << (at % 8);
@@ -454,8 +459,8 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
         refused(&mdfsck(folder, &["task", "p", "1"]), 8, &["maps.bin: is damaged: it", "make a new plan"])?;
         ensure(!part(folder, "p", 1).exists(), "no part")
     };
-    // The file consists of pieces, and their offsets are stored at its end. The first offset is that of the piece that
-    // all tasks use. The offsets of the pieces for the individual tasks follow.
+    // `maps.bin` consists of one piece that all tasks use, and one piece for each task. The offsets of the pieces are
+    // stored at the end of the file, in the same order.
     let tasks = plan(folder, "third", &["d", "--task-size", "1MB"])? as usize;
     let places = whole.len() - (tasks + 1) * 8;
     let place = |task: usize| -> Result<usize, Failed> {
@@ -473,7 +478,8 @@ fn changed_maps(folder: &Path) -> Result<(), Failed> {
     for length in (0..whole.len()).step_by(whole.len() / 20) {
         no_part(&whole[..length])?;
     }
-    // Tries the maps of another plan, and the maps of another task of the same plan.
+    // Tries the `maps.bin` of another plan, and the maps of another task of the same plan. The task must refuse both
+    // and leave no part.
     no_part(&fs::read(folder.join("other/maps.bin"))?)?;
     let mut exchanged = whole.clone();
     exchanged.copy_within(places + 8..places + 16, places + 16);
@@ -502,7 +508,8 @@ fn changed_files(folder: &Path) -> Result<(), Failed> {
     both(&["orders.mdf", "has been written to since the plan was made", "make a new plan"])?;
     put(&[&whole[..], &[0; 8192]].concat(), modified)?;
     both(&["orders.mdf", "has grown or shrunk"])?;
-    // Changes a catalog page, then an allocation map, without changing the size and the modification time of the file.
+    // Changes a catalog page, then an allocation map, and keeps the size and the modification time of the file. The
+    // change must be detected in both cases.
     let mut changed = whole.clone();
     changed[9 * PAGE_BYTES + 100] ^= 1;
     put(&changed, modified)?;
@@ -651,7 +658,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
             .filter(|name| name.ends_with(".part"))
             .collect())
     };
-    // Kills a slow task at many instants.
+    // Kills a slow task at many instants. If the task has left no part, `merge` must report that the part is missing.
     for round in 0..20u64 {
         let mut task = start(folder, &["task", "p", "0", "--io-limit", "40MB"])?;
         std::thread::sleep(Duration::from_millis(4 * round));

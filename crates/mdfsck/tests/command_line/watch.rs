@@ -272,7 +272,8 @@ fn two_watchers(folder: &Path) -> Result<(), Failed> {
     ensure(reported(&other())?.is_empty() && runs(folder)? == (2, 1), "each is checked once")
 }
 
-/// Two watchers that run in different folders give the same files by different relative paths.
+/// Two watchers that run in different folders give the same files by different relative paths. Both watchers must
+/// recognize the files as the same, so each backup is checked only once.
 fn relative(folder: &Path) -> Result<(), Failed> {
     backup(folder, "one", "1", &["--stripes", "2"])?;
     fs::rename(folder.join("backups/one_2.bak"), folder.join("late.bak"))?;
@@ -342,7 +343,7 @@ fn changed(folder: &Path) -> Result<(), Failed> {
     let (one, two) = (folder.join("backups/one.bak"), folder.join("backups/two.bak"));
     let good = fs::read(&one)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak", "sound two.bak"])?;
-    // Writes the file again with the same bytes.
+    // Writes the file again with the same bytes. Its modification time changes, so the watcher must check it once more.
     fs::write(&one, &good)?;
     expect(reported(&watch(folder, &["--json"]))?, &["sound one.bak"])?;
     ensure(reported(&watch(folder, &["--json"]))?.is_empty(), "nothing has changed")?;
@@ -386,7 +387,8 @@ fn written_in_place(folder: &Path) -> Result<(), Failed> {
     changed(true)?;
     expect(reported(&watch(folder, &["--json"]))?, &["corrupt one.bak"])?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
-    // An earlier version of the program stored no fingerprint. The next run stores one, and later runs compare it.
+    // An earlier version of the program stored no fingerprint. The next run must then store one, so that later runs
+    // detect a change of the file.
     changed(false)?;
     expect(reported(&watch(folder, &["--json"]))?, &[])?;
     bytes[middle.clone()].iter_mut().step_by(8).for_each(|byte| *byte ^= 0x10);
@@ -695,8 +697,8 @@ fn unchecked(folder: &Path) -> Result<(), Failed> {
     )
 }
 
-/// The data files were not shut down cleanly, and their log is missing. The missing log is a limit that the user can
-/// allow.
+/// The data files were not shut down cleanly, and their log is missing, so the verdict is unknown. With `--allow
+/// recovery.none`, the user accepts this limit, and the verdict must be sound.
 fn allowed(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["crash", "c", "--seed", "3", "--transactions", "40", "--flush", "all"])?;
     fs::create_dir(folder.join("alone"))?;

@@ -101,7 +101,7 @@ fn forget(folder: &Path) -> Result<(), Failed> {
 fn same(folder: &Path, paths: &[&str], options: &[&str], (most, range): (&str, &str)) -> Result<u64, Failed> {
     let checked = options;
     let options = [options, &["--range", range]].concat();
-    // Closes the image in JSON format first, to count the windows.
+    // First runs windows in JSON format until the image is closed, to learn how many windows are needed.
     let (_, windows, _) = close(folder, paths, most, &options)?;
     forget(folder)?;
     for format in FORMATS {
@@ -299,8 +299,8 @@ fn moving(folder: &Path) -> Result<(), Failed> {
     named_image(folder, &data, &whole)
 }
 
-/// If the image of a snapshot has a name, later windows continue it, together with its log. If the name changes, or the
-/// file was written, a new image begins.
+/// If the user names the image of a snapshot with --image, later windows must continue the image, including its log. If
+/// the name changes, or one of the files is written, a new image must begin.
 fn named_image(folder: &Path, data: &[&str], whole: &Output) -> Result<(), Failed> {
     let named = |most: &str, name: &str| {
         let options = ["--json", "--range", "1MB", "--image", name];
@@ -355,7 +355,7 @@ fn parts(folder: &Path) -> Result<(), Failed> {
     let (last, _, ranges) = close(folder, &["sound"], "1000", &["--range", "1MB"])?;
     ensure(results(&last) == results(&whole), results(&last))?;
     ensure(ranges == all - 5 + 3, format!("{ranges} of {all}"))?;
-    // Damages the plan.
+    // Damages the plan. The next windows must start again and read all ranges.
     window(folder, &["sound"], "5", &["--range", "1MB"]);
     let plan = all_parts(folder)?[0].parent().and_then(Path::parent).ok_or("a plan")?.join("plan.json");
     fs::write(&plan, b"{\"v\":1")?;
@@ -533,8 +533,8 @@ fn again(folder: &Path) -> Result<(), Failed> {
     let line = line(&last)?;
     ensure(line["units_sound"] == line["units"] && line["pairs"].as_u64() > Some(0), line.to_string())?;
     ensure(line["never_read_bytes"] == 0 && before <= SystemTime::now(), line.to_string())?;
-    // After the first window of the next cycle, no structures can be compared yet. The JSON line of the window still
-    // counts the units that were proven sound in the previous cycle.
+    // After the first window of the next cycle, no structures can be compared yet. The JSON line of this window must
+    // still count the heaps and indexes that were proven sound in the previous cycle.
     let next = window(folder, &["sound"], "1", &["--range", "1MB", "--json"]);
     let line = self::line(&next)?;
     ensure(line["done"]["is_closed"] == false && line["units_sound"] == line["units"], line.to_string())?;

@@ -1,5 +1,5 @@
 //! Tests with emulators by other authors: moto for S3, and Azurite for Azure. If an emulator is not installed, its test
-//! is skipped with a message, or it fails (`trials::tools`).
+//! is skipped with a message. If MDFSCK_REQUIRE names the emulator, the test fails instead.
 //!
 //! `MDFSCK_MOTO` is the path of moto's `moto_server`, and `MDFSCK_AZURITE` the path of Azurite's `azurite-blob`.
 //! Without these variables, the programs on the PATH are used.

@@ -339,7 +339,7 @@ fn spread(paths: &[String], out: &Path, name: &str, environment: &[(&str, &str)]
     assert!(planned.status.success(), "{}", text(&planned.stderr));
     for task in ["0", "1-2"] {
         let done = run(&["task"], &[folder.clone(), task.to_owned()], &[], environment);
-        // The plan of a small backup has fewer tasks than the numbers used here.
+        // The plan of a small backup may have only one or two tasks. A request for a later task must then be refused.
         let is_beyond = text(&done.stderr).contains("the plan has");
         assert!(done.status.success() || is_beyond, "{}", text(&done.stderr));
     }
@@ -389,7 +389,7 @@ fn an_object_that_was_overwritten_since_the_plan_was_made_is_refused() {
     let folder = out.path().join("plan").display().to_string();
     let backup = ["s3://sql/backups/plain.bak".to_owned()];
     assert!(run(&["plan"], &backup, &["--dir", &folder], &s3(&url)).status.success());
-    // Writes the object again with the same bytes.
+    // Writes the object again with the same bytes. A task of the old plan must report that the object was overwritten.
     server.put("/sql/backups/plain.bak", Content::Bytes(Arc::new(sample.bytes("plain.bak"))));
     let task = run(&["task"], &[folder, "0".to_owned()], &[], &s3(&url));
     assert!(task.status.code() == Some(4), "{}", text(&task.stderr));

@@ -88,12 +88,13 @@ fn windows_start_over_where_an_object_may_be_another_one() {
     let done = |output: &Output| line(output)["done"]["image_bytes_done"].as_u64().unwrap();
     let first = done(&window(&backup, &history, &s3(&url)));
     assert!(done(&window(&backup, &history, &s3(&url))) > first);
-    // Writes the object again with the same bytes. It gets another entity tag.
+    // Writes the object again with the same bytes. The object gets another entity tag, so a new image must begin.
     server.put_tagged(path, content(), "\"other\"");
     let other = window(&backup, &history, &s3(&url));
     assert!(text(&other.stderr).contains("begins a new image"), "{}", text(&other.stderr));
     assert_eq!(done(&other), first);
-    // Two versions of an object with different bytes may have the same weak entity tag.
+    // Two versions of an object with different bytes may have the same weak entity tag. A weak tag therefore does not
+    // prove that the object is unchanged, and each window must begin a new image.
     server.put_tagged(path, content(), "W/\"weak\"");
     for _ in 0..2 {
         let weak = window(&backup, &history, &s3(&url));

@@ -180,7 +180,8 @@ fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
                 std::fs::write(damaged, bytes).unwrap();
                 let name = damaged.display();
                 match check(&[of, &set.files].concat()) {
-                    // If the check is not refused, the damaged header still has readable IDs of the media set.
+                    // If the IDs of the media set are still readable in the damaged header, the check is not refused.
+                    // It must then report a finding.
                     Ok(report) => assert!(!report.findings.is_empty(), "{name}: nothing found"),
                     Err(OpenError::UnknownMedia { path }) if path == *damaged => refused += 1,
                     Err(error) => panic!("{name}: {error}"),

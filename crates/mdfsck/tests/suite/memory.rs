@@ -228,8 +228,8 @@ fn a_deep_tree_of_long_keys() {
     }];
     let folder = tempfile::TempDir::new().unwrap();
     lab::write(&description, folder.path()).unwrap();
-    // About 15,000 of the 60,000 pages are above the leaf level. The facts about all these pages do not fit into the
-    // minimum grant.
+    // About 15,000 of the 60,000 pages are above the leaf level. The data that the check stores about all these pages
+    // does not fit into the minimum grant.
     is_sound_within_its_grant(folder.path(), 1 << 17);
 }
 
@@ -282,7 +282,7 @@ fn a_catalogue_of_many_tables() {
 }
 
 /// The number of bytes by which the estimate may exceed the peak memory. The estimate includes buffers, and memory for
-/// facts and findings that a small database does not have.
+/// stored page data and findings that a small database does not have.
 const ROOM: u64 = 16 << 20;
 
 fn estimate_is_right(tables: u32, indexes: u16) {

@@ -54,7 +54,7 @@ fn a_real_chain_stops_at_a_moment_with_the_rows_that_its_log_had_committed() {
     times.sort();
     assert_eq!(times.len(), 60);
     for at in [0, 7, 29, 30, 44, 58] {
-        // A point in time near the end of the second of this insert, and before the next insert.
+        // `later` is at the end of the second in which this insert committed, and before the next insert.
         let later = format!("{}.990", &times[at][..19]);
         for moment in [&times[at], &later] {
             for options in [&[][..], &["--memory", "64MB", "--maxdop", "1"]] {

@@ -404,7 +404,7 @@ fn a_page_is_shown_as_it_lies_and_as_recovered() {
     }
     let text = stdout(folder.path(), &["page", pages[0], MDF], 0);
     assert!(text.starts_with("As stored, LSN (") && text.matches("\nHeader\n").count() == 2, "{text}");
-    // The log does not change this page.
+    // The log does not change this page, so the output must not show it as recovered.
     assert!(page(&["1:3", MDF])["recovered"].is_null());
 }
 
@@ -486,7 +486,8 @@ fn log_that_does_not_follow_is_refused_when_named_and_passed_over_in_a_folder() 
     assert!(stderr.contains("03_log.trn") && stderr.contains("skipped"), "{stderr}");
     let alone = check(folder.path(), &[second]);
     assert!(alone.0 & 12 != 0 && alone.2.contains("has no pages to check"), "{alone:?}");
-    // The backups of another database that has the same name.
+    // Makes backups of another database that has the same name. A check of the full backup together with a log backup
+    // of the other database must be refused.
     let other = chained("full,log");
     let moved = run(other.path(), &["lab", "chain", "more", "--sets", "full,log", "--seed", "9"]);
     assert!(moved.status.success());
@@ -694,7 +695,7 @@ fn records_are_found_by_transaction_operation_time_and_page() {
     let commits = records(folder.path(), &["--transaction", "user_transaction", "--operation", "commit"]);
     let all_commits = all.iter().filter(|record| record["operation"] == "COMMIT_XACT").count();
     assert!(!commits.is_empty() && commits.len() < all_commits);
-    // The median of the times at which the checkpoints in the log began.
+    // `early` is the median of the times at which the checkpoints in the log began.
     let text = String::from_utf8(run(folder.path(), &["log", "--json", LDF]).stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut times: Vec<&str> = lines.iter().filter_map(|line| line["began"].as_str()).collect();

@@ -389,7 +389,7 @@ fn a_database_that_was_restored_to_a_moment_goes_on_in_its_new_recovery_fork_onl
             })
             .unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
         }
-        // The times of every seventh commit on the recovery forks that the database followed.
+        // Restores to the time of every seventh commit on the recovery forks that the database followed.
         let moments: BTreeSet<&str> = chain.commits.iter().map(|commit| commit.time.as_str()).collect();
         for moment in
             moments.into_iter().filter(|moment| *moment < chain.commits.last().unwrap().time.as_str()).step_by(7)

@@ -37,7 +37,7 @@ pub(crate) fn logical(bytes: &PageBytes, with_lsn: bool) -> (Vec<u64>, Vec<Optio
             let at = usize::from(page.slot_offset(slot).unwrap());
             let end = places[places.partition_point(|place| *place <= at).min(places.len() - 1)];
             let space = &bytes[at..end.max(at)];
-            // Version tags are not logged.
+            // Version tags are not logged, so only the bytes before the version tag of a row are compared.
             let untagged = |record: Record<'_>| record.bytes().len() - record.version_tag().map_or(0, |tag| tag.len());
             let length = match header.kind() {
                 Some(PageType::Data) => Record::data(space).map(untagged),

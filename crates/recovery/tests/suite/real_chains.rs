@@ -206,9 +206,9 @@ fn rows(source: &dyn PageSource, units: &BTreeSet<AllocUnitId>) -> Rows {
 struct Story {
     /// The commits in the order of the log: the LSN, the time, and the rows that the transaction inserted.
     commits: Vec<(Lsn, LogTime, Inserted)>,
-    /// Ranges of LSNs in which a transaction is open that cannot be undone. Either the transaction was prepared, so
-    /// that only another database knows whether it is committed. Or it created an IAM chain, and no record names the
-    /// extents of that chain.
+    /// LSN ranges in which a transaction that cannot be undone is open. Either the transaction was prepared, so that
+    /// only another database knows whether it is committed. Or it created an IAM chain, and no record names the extents
+    /// of that chain.
     fixed: Vec<(Lsn, Lsn)>,
     /// Allocation units with rows that are never changed after their insert. The INSERT_ROWS records alone determine
     /// the content of these units.

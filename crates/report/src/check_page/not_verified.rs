@@ -16,7 +16,7 @@ const MOST_CAUSES: usize = 200;
 const MOST_PLACES: usize = 50;
 /// Maximum number of characters of a name or reason.
 const MOST_CHARS: usize = 200;
-/// Maximum number of demoted findings that are shown for a cause.
+/// Maximum number of demoted findings (findings that the log may explain) that are shown for a cause.
 const MOST_DEMOTED: usize = 50;
 
 /// The things that were not verified, and notes.

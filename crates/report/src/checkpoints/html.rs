@@ -69,7 +69,7 @@ fn section(title: &str, table: Table, html: &mut String) {
     let _ = write!(html, "<h2>{}</h2>{table}", escape(title));
 }
 
-/// The chart of durations over time. Each column of pixels stands for a period. It has a vertical line from the
+/// The chart of durations over time. Each column of pixels represents a period. It has a vertical line from the
 /// shortest to the longest checkpoint that began in this period.
 fn durations(group: &Group) -> String {
     let (Some(first), Some(last)) = (group.checkpoints.first(), group.checkpoints.last()) else { return String::new() };

@@ -75,8 +75,8 @@ pub(super) struct Row {
 struct UnderWay {
     host: String,
     started: String,
-    /// For a check that runs in a window of time: the length of the window in seconds, the number of page ranges that
-    /// it has read, and the number of bytes in these ranges.
+    /// The length of the window in seconds, the number of page ranges that the check has read, and the number of bytes
+    /// in these ranges. `None` if the check does not run in a window of time.
     window: Option<(f64, u64, u64)>,
 }
 
@@ -129,7 +129,7 @@ impl Row {
     pub(super) fn of(row: DatabaseRow) -> Self {
         let DatabaseRow { id, name, family, server, source, sources, state, run, open, coverage, trend, under_way } =
             row;
-        // The location of a backup is the name of its database.
+        // For a backup, the location in the history is the name of its database, so the path comes from the last run.
         let path = match (&source, &run) {
             (Some(source), _) if source.kind == "files" => source.location.as_str(),
             (_, Some(run)) => run.paths.as_str(),

@@ -36,7 +36,8 @@ struct Finding {
     last_seen: String,
     last_looked: String,
     seen: u64,
-    /// Who acknowledged the finding, the reason, and the end of the acknowledgment.
+    /// Who acknowledged the finding, the reason, and the end of the acknowledgment if it ends. `None` if the finding is
+    /// not acknowledged.
     acknowledged: Option<(String, String, Option<String>)>,
 }
 

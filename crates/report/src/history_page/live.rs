@@ -119,7 +119,7 @@ impl Running {
 }
 
 impl Now {
-    /// Computes rates over the last few samples, so that the figures do not jump.
+    /// Computes rates over the last few samples, so that the figures do not jump. `None` if there are no samples.
     fn of(samples: &[Sample]) -> Option<Self> {
         const STEPS: usize = 5;
         let last = samples.last()?;

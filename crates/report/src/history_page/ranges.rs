@@ -43,7 +43,7 @@ pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Ve
             Some(at) => time::seconds(at).unwrap_or(NEVER),
             None => NEVER,
         };
-        // The history has no facts about the pages between two ranges.
+        // The history has no facts about the pages between two ranges, so these pages count as never read.
         if first > file.pages {
             count += file.push(first - file.pages, NEVER);
         }

@@ -14,7 +14,7 @@ use super::findings::{Findings, findings};
 use crate::html::{Budget, Cause, What, shown_to};
 use crate::not_verified::heading;
 
-/// Maximum number of entries of the list of what was not verified to read from the history.
+/// Maximum number of entries to read from the history's list of things that the run could not verify.
 const MOST_ENTRIES: u32 = 1000;
 const MOST_CAUSES: usize = 100;
 const MOST_PLACES: usize = 50;
@@ -112,7 +112,7 @@ pub(super) fn not_verified(history: &History, run: &RunRow, room: &mut Budget) -
     Ok(NotVerified { count, causes: shown, more_causes, more: count.saturating_sub(covered) })
 }
 
-/// A cause, and the number of entries that belong to it.
+/// Builds a cause from its entries in `rows`. Also returns the number of entries that the cause lists or counts.
 fn cause((id, reason): (&str, &str), rows: &[&NotVerifiedRow], room: &mut Budget) -> (Cause, usize) {
     let limit = Limit::find(id);
     let (mut what, mut covered) = (Vec::new(), 0);

@@ -30,7 +30,7 @@ const MEGABYTE: f64 = (1 << 20) as f64;
 struct Curve<'c> {
     caption: &'c str,
     points: Vec<(f64, f64)>,
-    /// A level that the curve must not exceed.
+    /// A level that the curve must not exceed; `None` if there is no such limit.
     limit: Option<f64>,
 }
 

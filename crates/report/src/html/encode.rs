@@ -83,7 +83,7 @@ impl Write for Base64<'_> {
     }
 }
 
-/// Appends a number in bytes of seven bits each, lowest bits first.
+/// Appends a number with seven bits per byte, lowest bits first. The high bit is set in every byte except the last.
 pub(crate) fn push_number(mut number: u64, to: &mut Vec<u8>) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);

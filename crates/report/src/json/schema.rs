@@ -83,7 +83,7 @@ fn tables(schema: &Value) -> String {
             named.push((name_of(line), format!("`{}`{of}", line["properties"]["kind"]["const"].as_str().unwrap())));
         }
     }
-    // The `error` line is the same for every command.
+    // The `error` line is the same for every command, so the docs have only one table for it, without a command's name.
     named.retain(|(name, title)| *name != "ErrorText" || !title.contains("mdfsck"));
     for name in ["Media", "Chains"] {
         let kind = &types[name]["properties"]["kind"]["enum"][0];

@@ -19,7 +19,7 @@ pub(super) fn fields(parsed: &Parsed, structure: Structure, start: usize) -> Vec
 
 /// A field of a structure that begins at `start`.
 fn field(parsed: &Parsed, found: &FieldInstance, start: usize) -> lines::Field {
-    // `map` in the JSON shows whole maps as runs.
+    // The bytes of a whole allocation map are left out, because `map` in the JSON shows the same map as runs.
     let is_map = found.bytes.len() >= 4096;
     lines::Field {
         structure: found.field.structure.name(),

@@ -37,7 +37,7 @@ pub(super) struct RecordView<'a> {
     pub(super) kind: String,
     /// The record's length in bytes, if known.
     pub(super) length: Option<usize>,
-    /// Why the record cannot be parsed.
+    /// Why the record cannot be parsed; `None` if it can be parsed.
     pub(super) fault: Option<RecordFault>,
     pub(super) columns: Vec<ColumnValue>,
 }

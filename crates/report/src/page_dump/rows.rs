@@ -18,14 +18,14 @@ const BELOW: usize = 128;
 /// A line about a field, or about bytes that no field describes.
 pub(super) struct Row {
     pub(super) bytes: Range<usize>,
-    /// Offset from the start of the record.
+    /// Offset of the bytes from the start of the record or other structure that contains them.
     relative: usize,
     pub(super) name: String,
     value: String,
     label: &'static str,
     /// Name of a nested structure that begins with this row.
     pub(super) heading: Option<&'static str>,
-    /// The bytes to show below the line.
+    /// The bytes to show below the line; `None` to show no bytes there.
     pub(super) below: Option<Range<usize>>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn of_field(parsed: &Parsed, found: &FieldInstance, start: usize) -> 
     }
 }
 
-/// The row of bytes that no field describes.
+/// The row for bytes that no field describes. The record that contains these bytes begins at `start`.
 pub(super) fn of_gap(parsed: &Parsed, gap: Range<usize>, start: usize) -> Row {
     let bytes = parsed.slice(&gap);
     let zero = bytes.iter().all(|byte| *byte == 0);

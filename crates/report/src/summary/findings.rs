@@ -18,7 +18,8 @@ const MOST_PAGES: usize = 100_000;
 /// Object ID and index ID; `None` for findings that belong to no single object.
 pub(crate) type Place = Option<(i32, i32)>;
 
-/// Writes the findings in at most `most` lines. Returns the first cause, which the commands at the end explain.
+/// Writes at most `most` findings, by object and index, and counts the others. Returns the finding that the commands at
+/// the end of the summary explain.
 pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::Result<Option<Finding>> {
     if report.findings.is_empty() {
         return Ok(None);
@@ -77,7 +78,8 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
     Ok(example)
 }
 
-/// The finding that the commands at the end of a report explain: the first cause of the first place.
+/// The finding that the commands at the end of a report explain: the first cause in the first object or index, or the
+/// first consequence if there is no cause.
 pub(crate) fn example(report: &Report) -> Option<Finding> {
     example_of(&by_place(report, &damaged_pages(report), 1))
 }
@@ -106,8 +108,8 @@ impl Found {
     }
 }
 
-/// Pages with damage of their own. If a finding about another page refers to one of these pages, the finding is a
-/// consequence.
+/// Pages with damage of their own. A finding about relations between pages or rows is a consequence if it names one of
+/// these pages.
 pub(crate) fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
     let is_by_itself = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::Log);
     let of_pages = report.findings.iter().filter(|finding| is_by_itself(finding.check.phase));

@@ -78,7 +78,8 @@ fn one_finding() {
     insta::assert_snapshot!(at_both_widths(&report, 1));
 }
 
-/// A cause comes before its consequences, even if they are in another group. The consequences are only counted.
+/// A cause must be listed before its consequences, even if the consequences are in another object or index. The
+/// consequences must only be counted.
 #[test]
 fn causes_come_first() {
     let mut report = case_16();

@@ -17,7 +17,8 @@ fn cells(text: &str, number: &str, columns: &[&str]) -> Vec<Vec<String>> {
     rows.map(|row| at.iter().map(|at| row[*at].to_owned()).collect()).collect()
 }
 
-/// Two damaged leaf pages of one index, and the findings about them in their parent page.
+/// A report about two damaged leaf pages of one index. For each leaf, it has three findings; one refers to the entry
+/// for this leaf on the parent page.
 fn two_leaves() -> Report {
     let mut report = report("Shop", 5);
     let owner = owner(100, 7, 8);
@@ -42,7 +43,8 @@ fn the_row_of_8928_has_the_parent_of_its_page() {
     let columns = ["Page", "RefFile", "RefPage", "RefSlot"];
     let rows = cells(&shown(TABLE, &two_leaves(), QUIET), "8928", &columns);
     assert_eq!(rows, [["200", "1", "90", "3"], ["300", "1", "90", "9"]]);
-    // A root page has no parent, and message 8939 has no reference.
+    // The damaged page of case 16 is a root, which has no parent page, so the references are 0. Message 8939 refers to
+    // no other page, so its references are 0 too.
     assert_eq!(cells(&shown(TABLE, &case_16(), QUIET), "8928", &columns), [["392", "0", "0", "0"]]);
     let rows = cells(&shown(TABLE, &two_leaves(), QUIET), "8939", &columns);
     assert_eq!(rows, [["200", "0", "0", "0"], ["300", "0", "0", "0"]]);

@@ -18,8 +18,8 @@ use crate::errorlog::{self, Statement};
 use crate::fixture::{report, service_broker};
 use crate::message::{self, Message};
 
-/// Number and text in `sys.messages` of each message of the registry or of a report. The text of 8928 has two spaces
-/// where servers print two.
+/// For each message of the registry or of a report: its number, and its text in `sys.messages`. The text of message
+/// 8928 has two spaces in a row, as servers print it.
 const SYS_MESSAGES: &str = include_str!("wording/sys_messages.tsv");
 
 /// Lines that servers printed, each with its case and message number. If the same message occurs several times in a
@@ -172,7 +172,8 @@ fn is_produced(number: u16, text: &str) -> bool {
         || informational().iter().any(|message| message.number == number && is_alike(&message.text, text))
 }
 
-/// The text that a check's template produces with the values found in `text`.
+/// Parses `text` with the template of a check, and returns the text that the template produces with the parsed values.
+/// `None` if `text` does not match the template.
 fn made_of(check: &Check, text: &str) -> Option<String> {
     let pieces = pattern::of_template(check.template);
     let values = pattern::values(&pieces, text, &|name, value| fits(name, value))?;
@@ -401,7 +402,7 @@ fn messages_of(case: &str) -> Vec<(u16, String)> {
 }
 
 /// Splits a line such as `Msg 8928, Level 16, State 1, Line 1`, in any language of the transcripts, into its number and
-/// the text after it.
+/// the text after it. `None` if the line has another form.
 fn header(line: &str) -> Option<(u16, &str)> {
     let line = line.strip_prefix("Server: ").unwrap_or(line);
     let rest = ["Msg ", "\u{6d88}\u{606f} "].iter().find_map(|start| line.strip_prefix(start))?;
@@ -411,7 +412,8 @@ fn header(line: &str) -> Option<(u16, &str)> {
     Some((number.parse().ok()?, behind))
 }
 
-/// Splits a row of TABLERESULTS into its number and the text after number, level and state.
+/// Splits a row of TABLERESULTS into its number and the text after number, level and state. `None` if the row does not
+/// begin with three numbers.
 fn row(line: &str) -> Option<(u16, &str)> {
     let mut rest = line;
     let mut next = || {

@@ -39,7 +39,8 @@ pub fn losses(
         let Some(place) = Partition::of(source, database, partition) else { continue };
         let of_partition = || owners.iter().filter(|(_, owner)| owner.partition == Some(at));
         let runs = place.runs(of_partition().map(|(page, owner)| (*page, owner.held)).collect());
-        // All rows that were not read are on these pages only if every other page of the partition was read.
+        // The rows that were not read can be attributed to one run of pages only if this run contains all unreadable
+        // pages of the partition.
         let is_all = runs.len() == 1 && runs.iter().all(|run| run.pages.len() == of_partition().count());
         let is_clear = is_all && owners.values().all(|owner| owner.partition.is_some() || owner.held == Held::None);
         let read = rows_read.and_then(|rows| rows.get(at)).copied().filter(|_| is_clear);
@@ -56,7 +57,7 @@ pub fn losses(
     losses
 }
 
-/// The losses from pages that belong to an unknown partition.
+/// The losses from pages whose partition is unknown. Pages that certainly held no rows are left out.
 fn of_no_partition(
     (source, database, table): (&dyn PageSource, &Database, &Table),
     owners: &BTreeMap<PageId, Owner>,
@@ -262,8 +263,8 @@ impl<'a> Partition<'a> {
         let room = (!self.rowset.is_row_compressed()).then_some(room);
         if let (Some(read), Ok(stored)) = (read, u64::try_from(self.rowset.rows))
             && let Some(lost) = stored.checked_sub(read)
-            // The catalog's row count may be wrong, as it often is in old databases. It is not used if it exceeds the
-            // number of rows that fit.
+            // The catalog's row count may be wrong, as often in old databases. The count is not used if more rows would
+            // be lost than fit on the pages.
             && room.is_none_or(|room| lost <= room)
         {
             return LostRows { least: lost, most: Some(lost), basis: CountBasis::StoredCount };

@@ -62,7 +62,8 @@ impl<'a> Identity<'a> {
 }
 
 /// The address that indexes use for a heap row. For a forwarded row, this is the address of its forwarding stub
-/// (docs/format/forwarding.md).
+/// (docs/format/forwarding.md). `None` if the record is not a current row, or if the address of the stub cannot be
+/// read.
 fn home(record: &Record<'_>, place: RecordId) -> Option<RecordId> {
     match record.kind() {
         RecordKind::Primary => Some(place),
@@ -81,12 +82,14 @@ fn push_address(address: RecordId, out: &mut Vec<u8>) {
     out.extend(address.slot.to_le_bytes());
 }
 
-/// Appends a value in a form that is the same for every rowset.
+/// Appends the value of a column in a form that does not depend on the table or index that stores the value. `None` if
+/// the record does not contain the value.
 fn push(column: &RowsetColumn, record: &Record<'_>, out: &mut Vec<u8>) -> Option<()> {
     let is_uniquifier =
         column.status & column_status::UNIQUIFIER != 0 || column.info.xtype == xtype::INT && column.leaf_offset < 0;
     let bytes: &[u8] = match column.stored(Level::Leaf, record) {
-        // The first row with a key stores no uniquifier; it counts as 0 (docs/format/index-records.md#uniquifier).
+        // The first row with a key stores no uniquifier. The missing uniquifier counts as 0
+        // (docs/format/index-records.md#uniquifier).
         Stored::Null | Stored::Absent if is_uniquifier => &[],
         Stored::Null => {
             out.push(0);

@@ -24,7 +24,8 @@ pub(crate) struct Mended {
     pub(crate) refused: u16,
 }
 
-/// The limits for the keys of a page. They are given as data records of the neighboring leaf pages.
+/// The limits for the keys of a page, as data records of the neighboring leaf pages. A limit is `None` if it is
+/// unknown.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Between {
     /// The last record of the previous leaf page.

@@ -41,7 +41,8 @@ impl PageSource for Overlay<'_> {
         });
         let Some((at, bytes)) = replaced else { return self.below.read(first, buffer) };
         if at == 0 && buffer.len() < 2 * PAGE_BYTES {
-            // The operating system may be unable to read the original of the replaced page.
+            // Only the replaced page is wanted. The original is not read, because the operating system may be unable to
+            // read it.
             if let Some(room) = buffer.get_mut(..PAGE_BYTES) {
                 room.copy_from_slice(bytes.as_slice());
             }

@@ -1,9 +1,10 @@
 //! Rebuilds rows of lost pages from nonclustered indexes.
 //!
-//! Each index row contains the locator of its table row. A row is lost if its locator is in an index but the row is not
-//! in the table. [`Difference`] finds these locators in memory that grows with the loss, not with the size of the
-//! table. If there are too many, the range of locator hashes is split and each part is searched in a separate pass. The
-//! rows are delivered in the order of their hashes, so the order does not depend on the memory.
+//! Each index row contains the locator of its table row. A row is lost if an index contains its locator but the table
+//! does not contain the row. [`Difference`] finds the locators of lost rows in memory that grows with the loss, not
+//! with the size of the table. If the memory is too small for all of them, the range of locator hashes is split, and
+//! each part is searched in a separate pass. The rows are delivered in the order of their hashes, so the order does not
+//! depend on the memory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -290,8 +291,8 @@ impl Rebuild<'_> {
         Ok((used <= self.memory / 2 || is_one).then_some(entries))
     }
 
-    /// Calls `each` with the sound pages of these allocation units that are in use, then with the damaged pages of the
-    /// table, reduced to their proven rows.
+    /// Calls `each` with the pages of these allocation units: first the sound pages that are in use, then the damaged
+    /// pages of the table, reduced to their proven rows.
     fn each_part(
         &self,
         units: &[AllocUnitId],
@@ -306,12 +307,13 @@ impl Rebuild<'_> {
             let is_today = match (maps.in_use(self.pages, page), part.index) {
                 (InUse::Yes, _) | (InUse::Unknown, None) => true,
                 (InUse::Unknown, Some(_)) => false,
-                // A map may mark a page as free although the B-tree contains the page. The normal reading then
-                // delivered the rows of this page.
+                // A map may mark a page as free although the B-tree contains the page. In this case, the normal scan
+                // has already delivered the rows of the page, so they are not lost.
                 (InUse::Freed, None) => self.reached.contains(page),
                 (InUse::Freed, Some(_)) => false,
             };
-            // In a clustered index, the lowest pages above the leaves may have level 0 too, like the leaves.
+            // In a clustered index, the lowest pages above the leaves may have level 0 like the leaves. Only the page
+            // type shows the difference.
             let is_index = Page::new(raw).header().kind() == Some(PageType::Index);
             if !is_today || is_index != part.index.is_some() || verify(raw).is_err() {
                 return Ok(());
@@ -320,7 +322,7 @@ impl Rebuild<'_> {
             undo_torn_bits(&mut bytes);
             each(part, page, &bytes)
         })?;
-        // The header of a damaged page may name another table, so these pages are read by their address.
+        // The header of a damaged page may name another table, so the damaged pages are read by their addresses.
         for (page, partition) in self.damaged {
             let part = parts.iter().find(|part| part.index.is_none() && part.partition == *partition);
             let raw = self.pages.read_page(*page);

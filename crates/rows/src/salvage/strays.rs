@@ -95,7 +95,7 @@ pub fn reach(reached: &mut PageSet, range: &Range, foreign: &BTreeSet<PageId>) -
     let lost = range.lost.iter().map(|(page, _)| *page);
     let mut is_new = true;
     for page in range.pages.iter().copied().chain(lost).filter(|page| !foreign.contains(page)) {
-        // The set ignores pages outside the files.
+        // `insert` also returns false for a page outside the files. Such a page was not reached before.
         is_new &= reached.insert(page) || !reached.contains(page);
     }
     is_new
@@ -135,7 +135,7 @@ pub fn strays(
         }
         Ok(())
     });
-    // The closure returns no error.
+    // The closure never returns an error, so the result can be ignored.
     drop(scanned);
     strays.found = found.into_sorted_vec();
     strays

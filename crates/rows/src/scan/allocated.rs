@@ -46,8 +46,8 @@ impl<'a> Allocated<'a> {
         }
     }
 
-    /// The next page in use. `Err` names a listed page that is absent or that may have been freed, or the IAM page at
-    /// which the chain breaks.
+    /// The next page in use; `None` after the last page. `Err` names a listed page that is absent or that may have been
+    /// freed, or the IAM page at which the chain breaks.
     pub(crate) fn next_page(&mut self) -> Option<Result<PageId, (PageId, Why)>> {
         loop {
             let (page, is_single) = match self.listed() {
@@ -92,7 +92,8 @@ impl<'a> Allocated<'a> {
         }
     }
 
-    /// The next page that the current IAM page lists, and whether it is a single-page allocation.
+    /// The next page that the current IAM page lists, and whether it is a single-page allocation. `None` after the last
+    /// page of this IAM page.
     fn listed(&mut self) -> Option<(PageId, bool)> {
         if let Some(page) = self.singles.pop_front() {
             return Some((page, true));
@@ -129,8 +130,8 @@ impl<'a> Allocated<'a> {
     }
 
     /// Finds the first listed page that is in use and can be read, and returns whether this page belongs to this unit.
-    /// The check is needed when the IAM page names another unit in its header. Either the pointer to the IAM page or
-    /// the unit in its header is wrong, and the listed pages show which of the two.
+    /// The check is needed when the IAM page names another unit in its header. Then either the pointer to the IAM page
+    /// or the unit in its header is wrong; the listed pages show which of the two is wrong.
     fn own_first(&mut self, listed: impl Iterator<Item = PageId>) -> bool {
         for page in listed {
             if !self.source.contains(page) || self.maps.in_use(self.source, page) != InUse::Yes {

@@ -48,7 +48,7 @@ impl<'a> Leaves<'a> {
     }
 
     /// The entry for the leaf page that was delivered last: the page that contains the entry, and the record with the
-    /// lowest key of the leaf. The first entry of the tree has no key.
+    /// lowest key of the leaf. The first entry of the tree has no key. `None` if the walk does not use entries.
     pub(crate) fn entry(&self) -> Option<(PageId, Record<'_>)> {
         let State::Parent { at, bytes, slot } = &self.state else { return None };
         let page = Page::new(bytes);
@@ -56,7 +56,7 @@ impl<'a> Leaves<'a> {
         Some((*at, Record::index(space, page.header().pminlen.get()).ok()?))
     }
 
-    /// The next leaf page. `Err` names the page at which the walk failed.
+    /// The next leaf page; `None` after the last one. `Err` names the page at which the walk failed.
     pub(crate) fn next_leaf(&mut self) -> Option<Result<PageId, PageId>> {
         loop {
             match &mut self.state {
@@ -164,7 +164,8 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// A sound page above the leaves of a unit. If `level` is given, the page must be of this level.
+/// Reads a page above the leaves of a unit. If `level` is given, the page must be of this level. `None` if the page is
+/// damaged or is another kind of page.
 pub(super) fn node(
     source: &dyn PageSource,
     unit: AllocUnitId,
@@ -192,8 +193,8 @@ pub(super) fn leads_to_nodes(source: &dyn PageSource, page: Page<'_>) -> bool {
     (0..header.slot_count.get()).find_map(sound) == Some(PageType::Index)
 }
 
-/// Whether a page of level `own` is allowed where `level` is expected. 0 and 1 count as equal, because the lowest index
-/// pages may have either.
+/// Whether a page of level `own` is allowed where `level` is expected. Levels 0 and 1 count as equal, because the
+/// lowest index pages may have either of these levels.
 fn is_level(level: u8, own: u8) -> bool {
     level == own || level <= 1 && own <= 1
 }

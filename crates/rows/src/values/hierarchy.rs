@@ -43,7 +43,7 @@ pub(super) fn path(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Unreadable> {
         write!(into, "{number}{end}").map_err(|_| Unreadable::Impossible)?;
         is_open = !ends;
     }
-    // A path cannot end with a dot, and fewer than 8 bits may remain.
+    // A path cannot end with a dot. The padding of the last byte has at most 7 bits.
     if is_open || bits.rest() >= 8 { Err(Unreadable::Impossible) } else { Ok(()) }
 }
 

@@ -7,7 +7,7 @@ use crate::value::{DateTime, TimeOfDay};
 
 /// Days from 0001-01-01 to 1900-01-01.
 const DAYS_TO_1900: i64 = 693_595;
-/// 9999-12-31.
+/// The last possible day, 9999-12-31, in days since 0001-01-01.
 const LAST_DAY: u32 = 3_652_058;
 /// Units of 100 ns in a second.
 const TICKS_PER_SECOND: u64 = 10_000_000;
@@ -20,7 +20,8 @@ const FIRST_DATETIME_DAY: i64 = -53_690;
 /// The largest offset from UTC in minutes.
 const MAX_OFFSET: i16 = 14 * 60;
 
-/// Reads a datetime: units of 1/300 second, which SQL Server prints as milliseconds that end in 0, 3 or 7.
+/// Reads a datetime: units of 1/300 second since midnight, then days since 1900-01-01. The time is rounded to
+/// milliseconds that end in 0, 3 or 7, as SQL Server prints them. `None` if the value is not valid.
 #[inline]
 pub(super) fn datetime(bytes: &[u8]) -> Option<DateTime> {
     let (ticks, days) = exact::<8>(bytes)?.split_first_chunk::<4>().map(|(a, b)| (*a, exact::<4>(b)))?;
@@ -33,7 +34,7 @@ pub(super) fn datetime(bytes: &[u8]) -> Option<DateTime> {
     Some(DateTime { day: day(days + DAYS_TO_1900)?, time })
 }
 
-/// Reads a smalldatetime: minutes of the day, then days since 1900-01-01.
+/// Reads a smalldatetime: minutes since midnight, then days since 1900-01-01. `None` if the value is not valid.
 #[inline]
 pub(super) fn small_datetime(bytes: &[u8]) -> Option<DateTime> {
     let [a, b, c, d] = exact::<4>(bytes)?;
@@ -42,7 +43,7 @@ pub(super) fn small_datetime(bytes: &[u8]) -> Option<DateTime> {
     (minutes < 24 * 60).then_some(DateTime { day: day(days + DAYS_TO_1900)?, time })
 }
 
-/// Reads a date: the number of days in three bytes.
+/// Reads a date: three bytes with the number of days since 0001-01-01. `None` if the value is not valid.
 #[inline]
 pub(super) fn date(bytes: &[u8]) -> Option<u32> {
     let [a, b, c] = exact::<3>(bytes)?;
@@ -53,7 +54,8 @@ fn day(days: i64) -> Option<u32> {
     u32::try_from(days).ok().filter(|day| *day <= LAST_DAY)
 }
 
-/// Reads a time: the units since midnight; `digits` is the scale, which gives the length of a unit.
+/// Reads a time: the number of units since midnight. `digits` is the scale; one unit is 1 second divided by
+/// 10^`digits`. `None` if the value is not valid.
 #[inline]
 pub(super) fn time(bytes: &[u8], digits: u8) -> Option<TimeOfDay> {
     let length = match digits {
@@ -70,14 +72,14 @@ pub(super) fn time(bytes: &[u8], digits: u8) -> Option<TimeOfDay> {
     (ticks < SECONDS_PER_DAY * TICKS_PER_SECOND).then_some(TimeOfDay { ticks, digits })
 }
 
-/// Reads a datetime2: the time, then the date.
+/// Reads a datetime2: the time, then the date. `None` if the value is not valid.
 #[inline]
 pub(super) fn datetime2(bytes: &[u8], digits: u8) -> Option<DateTime> {
     let (clock, days) = bytes.split_at_checked(bytes.len().checked_sub(3)?)?;
     Some(DateTime { day: date(days)?, time: time(clock, digits)? })
 }
 
-/// Reads a datetimeoffset: the date and time in UTC, then the offset in minutes.
+/// Reads a datetimeoffset: the date and time in UTC, then the offset in minutes. `None` if the value is not valid.
 pub(super) fn datetime_offset(bytes: &[u8], digits: u8) -> Option<(DateTime, i16)> {
     let (moment, offset) = bytes.split_last_chunk::<2>()?;
     let offset = i16::from_le_bytes(*offset);

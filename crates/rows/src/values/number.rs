@@ -12,14 +12,14 @@ pub(super) fn exact<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.try_into().ok()
 }
 
-/// Money is stored in units of 1/10,000.
+/// Converts money or smallmoney, which is stored in units of 1/10,000.
 #[inline]
 pub(super) fn money(units: i64) -> Value<'static> {
     Value::Decimal { unscaled: units.into(), scale: 4 }
 }
 
 /// Reads a decimal: a sign byte (1 = plus), then a magnitude of up to 16 bytes, low byte first. Values in sql_variant
-/// and in XML indexes may omit high bytes that are zero.
+/// and in XML indexes may omit high bytes that are zero. `None` if the value is not valid for its precision.
 #[inline]
 pub(super) fn decimal(bytes: &[u8], info: TypeInfo) -> Option<i128> {
     let (&sign, magnitude) = bytes.split_first()?;

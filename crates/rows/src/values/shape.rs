@@ -61,7 +61,8 @@ struct Parts<'b> {
 }
 
 impl<'b> Parts<'b> {
-    /// Reads a count, and then as many parts as the count says. Each part is `size` bytes long.
+    /// Reads a count, then as many parts of `size` bytes each as the count states. Returns the count and the bytes of
+    /// the parts; `None` if the value is too short.
     fn take(&mut self, size: usize) -> Option<(usize, &'b [u8])> {
         let count = u32_at(self.bytes, 0)? as usize;
         let rest = self.bytes.get(4..)?;
@@ -120,7 +121,7 @@ pub(super) fn wkb(bytes: &[u8], is_geography: bool, into: &mut Vec<u8>) -> Optio
             (0..shapes.shapes.len()).try_for_each(|shape| shapes.put(shape, &points, into))?;
         }
     }
-    // Any bytes that remain are curve segments.
+    // Bytes that remain are curve segments, which are not converted.
     parts.bytes.is_empty().then_some(())
 }
 
@@ -137,7 +138,7 @@ struct Shapes {
 }
 
 impl Shapes {
-    /// Reads the shapes. Each shape must come after its parent.
+    /// Reads the shapes; `None` if they are inconsistent or contain curves. Each shape must come after its parent.
     fn of(figures: &[u8], shapes: &[u8], points: usize) -> Option<Self> {
         let mut starts: Vec<usize> = figures
             .chunks_exact(FIGURE_BYTES)
@@ -150,8 +151,8 @@ impl Shapes {
         let count = starts.len() - 1;
         let mut all: Vec<Shape> = Vec::new();
         let mut path: Vec<usize> = Vec::new();
-        // `begin` is the first figure of the last nonempty shape. The ends of the figures of the shape `ended`, and of
-        // all later shapes, are not known yet.
+        // `ended` is the number of the last nonempty shape, and `begin` is its first figure. The last figure is not
+        // known yet for this shape and for all later shapes.
         let (mut begin, mut ended) = (0, 0);
         for (number, shape) in shapes.chunks_exact(SHAPE_BYTES).enumerate() {
             let (parent, first) = (u32_at(shape, 0)?.cast_signed(), u32_at(shape, 4)?.cast_signed());
@@ -259,7 +260,7 @@ mod tests {
         assert_eq!(of(&bytes, true), Some(expected));
     }
 
-    /// POLYGON ((0 0, 3 0, 0 3, 0 0), (1 1, 2 1, 1 2, 1 1)).
+    /// WKB must contain both rings of POLYGON ((0 0, 3 0, 0 3, 0 0), (1 1, 2 1, 1 2, 1 1)).
     #[test]
     fn a_polygon_has_its_rings() {
         let rings = doubles(&[0., 0., 3., 0., 0., 3., 0., 0., 1., 1., 2., 1., 1., 2., 1., 1.]);
@@ -274,7 +275,8 @@ mod tests {
         assert_eq!(of(&bytes, false), Some(expected));
     }
 
-    /// GEOMETRYCOLLECTION (POINT (1 2), MULTIPOINT ((3 4), (5 6)), LINESTRING EMPTY).
+    /// WKB must nest the shapes of GEOMETRYCOLLECTION (POINT (1 2), MULTIPOINT ((3 4), (5 6)), LINESTRING EMPTY) in
+    /// their parents. If a shape is a curve, the conversion must fail.
     #[test]
     fn shapes_stand_in_the_shape_that_holds_them() {
         let mut bytes = vec![0, 0, 0, 0, 1, 4, 3, 0, 0, 0];

@@ -381,7 +381,7 @@ impl<'b> Document<'b, '_> {
     }
 }
 
-/// The encoding of a Windows code page.
+/// The encoding of a Windows code page; `None` if the code page is not supported.
 fn encoding_of(page: u32) -> Option<&'static Encoding> {
     Some(match page {
         874 => encoding_rs::WINDOWS_874,

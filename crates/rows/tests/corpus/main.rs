@@ -1,9 +1,9 @@
-//! Reads the tables of real databases. The row counts must be those of an independent reader, rows of tables with a
-//! clustered index must be in key order, and every value must be readable. Some values of Microsoft's sample databases
-//! are also checked.
+//! Reads the tables of real databases. The row counts must equal the counts of an independent reader, rows of tables
+//! with a clustered index must be in key order, and every value must be readable. Some values of Microsoft's sample
+//! databases are also checked.
 //!
-//! The files are not part of the repository. The tests look for them in `target/corpus` (see CONTRIBUTING.md). If they
-//! are missing, an ignored test reports that.
+//! The files are not part of the repository. The tests look for them in `target/corpus` (see CONTRIBUTING.md). If the
+//! files are missing, the only test reports their absence and counts as ignored.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
 
@@ -37,12 +37,14 @@ fn main() {
         }
     }
     trials.extend(known::trials(&files));
-    // Tests with real files belong to the full tier, which runs ignored tests.
+    // Tests with real files are marked as ignored, because only the full test tier, which runs ignored tests, must run
+    // them.
     let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// The folder of the database files, and the folder with the lists of their row counts.
+/// The folder of the database files, and the folder with the lists of their row counts. `None` if these are missing, or
+/// if the tests must run without them.
 fn corpus() -> Option<(PathBuf, PathBuf)> {
     if std::env::var_os("MDFSCK_WITHOUT_CORPUS").is_some() {
         return None;

@@ -15,9 +15,9 @@ use super::sets::LEAD_BYTES;
 /// The length of a sector in bytes. Every block starts at a multiple of this length in the tape. Checksums are computed
 /// sector by sector.
 pub(crate) const SECTOR_BYTES: usize = 512;
-/// Length of the header at the start of every block.
+/// Length in bytes of the header at the start of every block.
 const HEADER_BYTES: usize = 52;
-/// Length of a stream's header.
+/// Length in bytes of a stream's header.
 const STREAM_BYTES: usize = 22;
 /// The greatest length of a block's own fields, which end before its first stream. The longest fields seen have 600
 /// bytes.
@@ -27,7 +27,7 @@ const MAX_STREAMS: usize = 64;
 /// The number of bytes read per step when searching for the next block after damage. The first step is short because
 /// the next block is usually near.
 const SEARCH_BYTES: RangeInclusive<usize> = 4096..=1 << 20;
-/// Memory for the description of one damaged place, without its path.
+/// Memory in bytes for the description of one damaged place, not counting the path of the backup file.
 const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
 /// The most types of blocks with unknown content that are counted type by type. Blocks of further types are counted
 /// together.
@@ -44,7 +44,7 @@ const BLOCKS: [&Tag; 9] = [b"TAPE", b"SFMB", b"SSET", b"VOLB", b"MSCI", b"MSDA",
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub(crate) tag: Tag,
-    /// Offset of the block in the tape.
+    /// Offset of the block in the tape, in bytes.
     pub(crate) at: u64,
     /// The bytes of the block up to its first stream.
     pub(crate) fields: Vec<u8>,
@@ -57,7 +57,8 @@ pub(crate) struct Stream {
     pub(crate) tag: Tag,
     /// The tape offset at which the stream's data starts.
     pub(crate) at: u64,
-    /// Length of the stream's data, cut off at the end of the tape.
+    /// Length of the stream's data in bytes. If the data extends beyond the end of the tape, only the part on the tape
+    /// counts.
     pub(crate) length: u64,
     pub(crate) is_encrypted: bool,
 }
@@ -68,7 +69,8 @@ impl Block {
         self.streams.iter().find(|stream| stream.tag == *tag)
     }
 
-    /// The text whose length and offset are stored at offset `at` of the block's fields.
+    /// The text whose length and offset are stored at offset `at` of the block's fields; empty if the fields are too
+    /// short.
     pub(crate) fn text(&self, at: usize) -> String {
         let place = |at| u16_at(&self.fields, at).map(usize::from);
         let (Some(length), Some(offset)) = (place(at), place(at + 2)) else { return String::new() };
@@ -92,7 +94,7 @@ pub(crate) fn is_filemark(bytes: &[u8]) -> Option<usize> {
     is_mark.then_some(length)
 }
 
-/// The XOR of the first `count` 16-bit words.
+/// The XOR of the first `count` 16-bit words; `None` if there are fewer words.
 fn words_xor(bytes: &[u8], count: usize) -> Option<u16> {
     let (words, _) = bytes.get(..2 * count)?.as_chunks::<2>();
     Some(words.iter().fold(0, |sum, word| sum ^ u16::from_le_bytes(*word)))

@@ -130,19 +130,19 @@ fn of_database(database: String, sets: Vec<ChainSet>) -> DatabaseChains {
     DatabaseChains { database, server, chains, newest, points, left_points, beside, unused, reasons, sets }
 }
 
-/// The index of the last chain, unless a restore abandoned its recovery fork and another chain shows how the database
-/// continued.
+/// The index of the last chain whose recovery fork was not abandoned by a restore, as far as the chains show. If all
+/// forks were abandoned, the index of the last chain. `None` if there are no chains.
 fn newest_of(chains: &[Chain]) -> Option<usize> {
     let left: HashSet<&Option<String>> = chains.iter().flat_map(|chain| chain.line.left()).collect();
     let is_left = |chain: &Chain| chain.line.last().is_some_and(|fork| left.contains(&fork.id));
     chains.iter().rposition(|chain| !is_left(chain)).or(chains.len().checked_sub(1))
 }
 
-/// The sets of a database, and for each set the sets that can precede it in a restore.
+/// The backup sets of a database, and the relations between them that decide which restores are possible.
 struct Model<'s> {
     sets: &'s [ChainSet],
     lines: Lines,
-    /// For each line of recovery forks, its log backups.
+    /// For each line, its log backups. A line is the sequence of recovery forks that a database passed through.
     logs: Vec<Logs>,
     /// For each differential backup, the index of its full backup.
     bases: Vec<Option<usize>>,
@@ -212,8 +212,8 @@ impl<'s> Model<'s> {
         self.set(index)?.set.config.finished.as_deref()
     }
 
-    /// The time up to which a log backup certainly contains the log. A change committed while the backup runs may be in
-    /// this log backup or in the next one.
+    /// The time up to which a log backup certainly contains the log; `None` if the backup has no times. A change
+    /// committed while the backup runs may be in this log backup or in the next one.
     fn log_until(&self, index: usize) -> Option<&'s str> {
         let config = &self.set(index)?.set.config;
         config.started.as_deref().or(config.finished.as_deref())
@@ -241,7 +241,7 @@ impl<'s> Model<'s> {
 
     /// The chain that starts at a full backup, and the number of the line of recovery forks that it follows. A chain
     /// with more than `most` steps omits most of its log backups. If the full backup is on several lines, the line that
-    /// the database followed last is used.
+    /// the database followed last is used. `None` if no line has a path from the full backup.
     fn chain(&self, full: usize, most: usize) -> Option<(usize, Chain)> {
         let lines = self.lines.with(&self.set(full)?.set.config);
         let reaches: Vec<Reach> = lines.filter_map(|line| Reach::of(self, full, line)).collect();
@@ -270,7 +270,7 @@ impl<'s> Model<'s> {
 #[derive(Clone, Copy)]
 struct Start {
     full: usize,
-    /// The differential backup to restore after the full backup.
+    /// The differential backup to restore after the full backup, if there is one.
     differential: Option<usize>,
 }
 
@@ -288,7 +288,8 @@ struct Reach {
     /// The differential backups of the full backup on this line.
     differentials: Vec<usize>,
     start: Start,
-    /// The first log backup after `start`, by its number among the log backups of the line.
+    /// The first log backup after `start`, by its number among the log backups of the line; `None` if the path has no
+    /// log backups.
     first: Option<usize>,
     /// The LSN that the path reaches.
     reached: Option<Lsn>,
@@ -308,7 +309,8 @@ impl Reach {
         let ways = starts.map(|start| (logs.reach(model.last_lsn(start.set())), start));
         let ((reached, first), start) = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best })?;
         let end = first.and_then(|first| logs.sets.get(logs.way(first).end)).copied().unwrap_or(start.set());
-        // A path that ends in an earlier fork belongs to the line that ends with that fork.
+        // If the path ends in an earlier fork of this line, it is left out here: it belongs to the line that ends with
+        // that fork.
         let end_fork = &model.set(end)?.set.config.recovery_fork_id;
         let is_there = way.last().is_some_and(|fork| fork.id == *end_fork);
         is_there.then_some(Self { line, differentials, start, first, reached, end })

@@ -16,7 +16,8 @@ const MOST_WITH_ONE_CHECKPOINT: usize = 16;
 /// A backup set of a database, with all its stripes.
 #[derive(Clone, Debug)]
 pub struct ChainSet {
-    /// The set as described by its first undamaged stripe, or by its first stripe if all are damaged.
+    /// The set as its first undamaged stripe describes it. If all stripes are damaged, the set as its first stripe
+    /// describes it.
     pub set: BackupSet,
     /// The files that hold the stripes.
     pub paths: Vec<PathBuf>,
@@ -54,7 +55,8 @@ struct Stripe {
 
 /// A set during the collection of its stripes.
 struct Collected {
-    /// The set as described by its first undamaged stripe, or by its first stripe if all are damaged.
+    /// The set as its first undamaged stripe describes it. If all stripes are damaged, the set as its first stripe
+    /// describes it.
     set: BackupSet,
     is_damaged: bool,
     families: u16,
@@ -131,9 +133,9 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
     join_renamed(finished.collect())
 }
 
-/// Joins the sets of a database that was renamed. Two names belong to one database if the database family, the recovery
-/// fork and the server are the same and all backups under one name ended before the first backup under the other began.
-/// Copies of a database that were used in parallel stay separate.
+/// Joins the sets of a database that was renamed. Two names belong to one database under two conditions. The database
+/// family, the recovery fork and the server are the same. All backups under one name ended before the first backup
+/// under the other name began. Copies of a database that were used in parallel therefore stay separate.
 fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<ChainSet>)> {
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, (_, sets)) in databases.iter().enumerate() {
@@ -200,8 +202,8 @@ fn damaged(media: &BackupMedia) -> HashSet<usize> {
     media.damage.iter().filter_map(concerned).collect()
 }
 
-/// For each differential backup, the full backup that it names. The search uses maps, to avoid comparing each
-/// differential backup with all full backups.
+/// Returns the index of the full backup that each differential backup names as its base. Maps make the search fast: not
+/// every differential backup is compared with every full backup.
 pub(super) fn bases(sets: &[ChainSet]) -> Vec<Option<usize>> {
     let fulls = || sets.iter().enumerate().filter(|(_, set)| set.set.kind == SetKind::Full);
     // If the full backup has several copies, the first copy is used.

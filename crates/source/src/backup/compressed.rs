@@ -1,5 +1,6 @@
 //! The compressed container: records that decompress, one after another, to the tape of an uncompressed backup
-//! (docs/format/backups.md#compressed-containers). An index of eight bytes per 64 KB gives random access to that tape.
+//! (docs/format/backups.md#compressed-containers). Adjacent records that hold at most 64 KB of the tape form a group.
+//! An index with eight bytes per group gives random access to the tape.
 
 use std::collections::VecDeque;
 use std::io;
@@ -40,8 +41,8 @@ pub(crate) enum RecordFault {
     Lost,
     /// The stored checksum of the record differs from the checksum computed from its bytes.
     Checksum { stored: u32, computed: u32 },
-    /// The checksum of the record is correct, but its bytes do not decompress to the number of sectors in its header.
-    /// Either the header is damaged (the checksum does not cover it), or the compression is unknown.
+    /// The checksum of the record is correct, but its payload does not decompress to the number of sectors in the
+    /// record's header. Either the header is damaged, which the checksum does not cover, or the compression is unknown.
     Malformed,
 }
 
@@ -82,8 +83,8 @@ impl BadSectors {
     }
 }
 
-/// The number of a group and its content. The cell is empty until a thread has decompressed the group; it holds `None`
-/// if the group cannot be read.
+/// The number of a group, and a cell for its content. The cell is empty until a thread has decompressed the group. It
+/// holds `None` if the group could not be read.
 type Slot = (usize, Arc<OnceLock<Option<Held>>>);
 
 /// A compressed container, open for reading.
@@ -99,7 +100,7 @@ pub(crate) struct Compressed {
     pub(crate) length: u64,
     /// Whether the file ends with the last record, or with padding after a soft filemark.
     pub(crate) is_whole: bool,
-    /// The entries whose records have all been read without error, one bit each.
+    /// One bit for each entry: whether all its records have been read without error.
     sound: Vec<AtomicU64>,
     cache: Mutex<VecDeque<Slot>>,
 }
@@ -169,7 +170,8 @@ impl Compressed {
         Ok(done)
     }
 
-    /// Reads the tape from offset `at` up to the next damage, or returns the length of the damage if it begins at `at`.
+    /// Reads the tape from offset `at` up to the next damaged place. If a damaged place begins at `at`, returns its
+    /// length in bytes instead.
     pub(super) fn read_part(&self, file: &SharedFile, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         let Some((mut number, start)) = self.entry_at(at) else { return Ok(Part::Read(0)) };
         let mut skip = (at - start) as usize;
@@ -229,7 +231,8 @@ impl Compressed {
         Ok(())
     }
 
-    /// The end of the first place with lost records in the `length` bytes of the tape from `at`.
+    /// Returns the tape offset at which the first loss of records ends, among the losses that overlap the `length`
+    /// bytes of the tape from `at`. `None` if there is no such loss.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         let next = self.losses.partition_point(|&end| end <= at);
         let lost = u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
@@ -276,8 +279,8 @@ impl Compressed {
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
             Some(held) => {
-                // The group may have been cached before a call of `BackupPages::forget_seen`, so it is marked as read
-                // again.
+                // The group may have been cached before a call of `BackupPages::forget_seen`, which cleared its mark.
+                // It is therefore marked as read once more.
                 self.saw(number, held.bad);
                 with(held)
             }
@@ -303,8 +306,8 @@ impl Compressed {
         Some((start, end.saturating_sub(start)))
     }
 
-    /// Decompresses a group into `out`, whose length is the size of the group. Unreadable records are left out and
-    /// returned.
+    /// Decompresses a group into `out`, whose length is the size of the group. Returns the sectors of unreadable
+    /// records; their bytes in `out` have no meaning.
     fn decode(&self, file: &SharedFile, number: usize, out: &mut [u8]) -> io::Result<BadSectors> {
         let Some(&entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
         if entry.is(Entry::LOST) {
@@ -341,7 +344,7 @@ impl Compressed {
         }
     }
 
-    /// The groups that were read without error, one bit each.
+    /// Returns one bit for each group: whether the group was read without error.
     pub(super) fn seen(&self) -> &[AtomicU64] {
         &self.sound
     }
@@ -349,8 +352,8 @@ impl Compressed {
     /// Reads the range of the file that contains a group.
     fn fetch(&self, file: &SharedFile, number: usize, raw: &mut Vec<u8>) -> io::Result<()> {
         let Some(entry) = self.entries.get(number) else { return Err(damaged("no such record")) };
-        // The start of the next entry bounds the read. Before a soft filemark or the end of the file, some padding is
-        // read too.
+        // The group ends no later than the start of the next entry. If a soft filemark or the end of the file follows,
+        // this read includes some padding.
         let end = self.entries.get(number + 1).map_or(u64::MAX, |next| next.offset());
         raw.resize(end.saturating_sub(entry.offset()).min(self.version.most_bytes()) as usize, 0);
         let read = read_fully_at(file, raw, entry.offset())?;
@@ -421,7 +424,7 @@ impl<'a> Iterator for Records<'a> {
         let stored = u32_at(rest, self.version.checksum);
         let is_record = rest.first() == Some(&self.version.tag) && from < to && to <= whole;
         let (Some(payload), Some(stored), true) = (payload, stored, is_record) else {
-            // The record was found when the file was opened, but it is no longer there.
+            // A record was at this offset when the file was opened, but there is none now: the file was changed.
             self.place = whole;
             return Some(Record { at, from, to: whole, payload: Err(BadRecord { at, fault: RecordFault::Lost }) });
         };

@@ -100,8 +100,8 @@ pub struct SetConfig {
     pub binding_guid: [u8; 16],
     /// The ID of the database's recovery fork.
     pub recovery_fork_id: Option<String>,
-    /// The LSN at which this recovery fork began: the point to which the database was restored. `None` if the database
-    /// was never restored to an earlier point.
+    /// The LSN at which this recovery fork began, that is the LSN to which the database was restored. `None` if the
+    /// database was never restored to an earlier point.
     pub fork_point_lsn: Option<Lsn>,
     /// The ID of the recovery fork before this one.
     pub earlier_fork_id: Option<String>,
@@ -224,7 +224,7 @@ impl Configuration {
         let mut found = Self::default();
         let (mut has_set, mut objects, mut next) = (false, 0, 0);
         let mut bytes = Vec::new();
-        // Each object consists of tag, length and fields; its offsets are relative to the tag.
+        // Each object consists of a tag, a length and fields. Offsets stored in an object are relative to its tag.
         while next < length {
             let mut head = [0; HEAD_BYTES];
             let is_head = read(next, &mut head)? == HEAD_BYTES;

@@ -16,8 +16,8 @@ use super::placement::{Placed, Stripes};
 use super::places::FRAME_BYTES;
 use super::sets::{BackupMedia, BackupSet};
 
-/// A key that sorts the sets of one database by age; LSNs ascend with time. Among copies of a set, the copy with the
-/// most stripes sorts last.
+/// Returns a key that sorts the sets of one database by age, because LSNs grow with time. If there are copies of a set,
+/// the copy with the most stripes sorts last.
 fn age(set: &BackupSet, missing_stripes: u16) -> impl Ord + use<> {
     (set.config.last_lsn, set.config.finished.clone(), Reverse(missing_stripes))
 }
@@ -86,16 +86,16 @@ fn copied_files(set: &BackupSet) -> impl Iterator<Item = (u16, u32)> {
 }
 
 /// Whether the set is large enough to contain all pages that its label counts. Some labels also count files that are
-/// not in the set; the set is then too small. If the set has several stripes, the label of one stripe does not show the
-/// size of the set, so the result is false.
+/// not in the set. Such a set is smaller than its label says, so the result is false. The result is also false for a
+/// set with several stripes, because the label of one stripe does not show the size of the set.
 fn says_what_it_has(set: &ChainSet) -> bool {
     let bytes: u64 = copied_files(&set.set).map(|(_, pages)| u64::from(pages) * PAGE_BYTES as u64).sum();
     set.stripes == 1 && set.set.pages.first().is_some_and(|region| region.length >= bytes)
 }
 
-/// The IDs of the files that a set of files contains. A file is contained if its first extent, which a backup always
-/// copies, is at its place. If the set has as many extents as its label counts, all files in the label are contained.
-/// `placed` lists all files of the database.
+/// Returns the IDs of the files that a set of files contains. A file counts as contained if its first extent, which a
+/// backup always copies, was found. If the set has at least as many pages as its label counts, all files that the label
+/// counts are contained. `placed` lists all files of the database.
 pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -> io::Result<BTreeSet<u16>> {
     let mut members: BTreeSet<u16> =
         placed.files.iter().filter(|file| file.has_start()).map(|file| file.file_id).collect();
@@ -106,7 +106,7 @@ pub(super) fn members(media: &[Media], stripes: &Stripes<'_>, placed: &Placed) -
         for (tape, set) in stripes {
             let (Some(media), Some(region)) = (media.get(usize::from(*tape)), set.pages.first()) else { continue };
             let mut frames = region.length.div_ceil(FRAME_BYTES);
-            // Fillers at the end of the region are not counted.
+            // Filler frames at the end of the region contain no pages of the database, so they are not counted.
             while frames > 0 && names(media, region.at + (frames - 1) * FRAME_BYTES, &SetFiles::default())?.is_filler {
                 frames -= 1;
             }

@@ -10,8 +10,8 @@ use format::Lsn;
 use super::chain_sets::ChainSet;
 use super::config::SetConfig;
 
-/// The most recovery forks of one database that are connected. If a database has more forks, chains do not cross from
-/// one fork to another.
+/// The maximum number of recovery forks of one database for which the parents of forks are followed. If a database has
+/// more forks, no chain crosses from one fork to another.
 const MOST_FORKS: usize = 64;
 
 /// A recovery fork in the history of a database.
@@ -19,8 +19,8 @@ const MOST_FORKS: usize = 64;
 pub struct Fork {
     /// ID of the recovery fork.
     pub id: Option<String>,
-    /// The point to which the database was restored and at which the next fork begins; sets of this fork beyond that
-    /// point cannot be used. `None` for the last fork.
+    /// The LSN to which the database was restored, and at which the next fork begins. Sets of this fork beyond this LSN
+    /// cannot be used. `None` for the last fork.
     pub until: Option<Lsn>,
 }
 
@@ -143,8 +143,8 @@ fn inferred<'s>(sets: &'s [ChainSet], bases: &[Option<usize>]) -> Parents<'s> {
     parents
 }
 
-/// Notes the parent of a fork. If two sets disagree, the earlier point is kept, because the sets agree on the history
-/// before it.
+/// Notes the parent of a fork, and the LSN at which the fork began. If two sets disagree, the parent with the earlier
+/// LSN is kept: up to this LSN, both sets describe the same history.
 fn earliest<'a>(parents: &mut Parents<'a>, fork: Option<&'a String>, parent: (Option<&'a String>, Lsn)) {
     let known = parents.entry(fork).or_insert(parent);
     if (parent.1, parent.0) < (known.1, known.0) {

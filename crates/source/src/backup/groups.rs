@@ -3,8 +3,8 @@
 use super::blocks::SECTOR_BYTES;
 use super::version::MAX_SECTORS;
 
-/// Memory for one group: its entry in a growing list, its bit in the list of groups read, and its share of the coarse
-/// index.
+/// Memory in bytes for one group: its entry in a growing list, its bit in the list of groups that were read, and its
+/// part of the coarse index.
 pub(super) const BYTES_PER_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 
 /// An index entry in 64 bits: the offset in the file, the number of sectors in the tape, and flags for how the group is
@@ -39,9 +39,9 @@ impl Entry {
     }
 }
 
-/// The index that results from a walk over a container. A group consists of adjacent records that hold at most 64 KB of
-/// the tape, which is the content of one record of the usual size. The index therefore grows with the tape, even if the
-/// records are very small.
+/// The index that results from a walk over a container. A group consists of adjacent records that together hold at most
+/// 64 KB of the tape, the content of one record of the usual size. The size of the index therefore depends on the
+/// length of the tape, and not on the number of records, which may be very small.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) entries: Vec<Entry>,
@@ -89,7 +89,8 @@ impl Groups {
         self.losses.push(self.length);
     }
 
-    /// Number of entries kept in memory. Each damaged place counts twice, because it has an entry in each of two lists.
+    /// Returns the number of list elements kept in memory. Each damaged place counts twice, because both `entries` and
+    /// `losses` have an element for it.
     pub(super) fn len(&self) -> usize {
         self.entries.len() + self.losses.len()
     }

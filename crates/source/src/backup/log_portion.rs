@@ -1,9 +1,9 @@
 //! The log inside a backup, which shows the pages that a restore would still change (docs/format/log.md#log-blocks,
 //! docs/format/backups.md#log-portion).
 //!
-//! A backup copies pages while the database changes. A restore redoes the log written during the backup and then undoes
-//! the transactions that had not committed at its end. A page that neither step changes already has the content that it
-//! has in the restored database.
+//! A backup copies pages while the database changes. A restore first redoes the log written during the backup, and then
+//! undoes the transactions that had not committed at the end of this log. If neither redo nor undo changes a page, the
+//! page in the backup already has its final content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -23,7 +23,7 @@ pub(crate) struct LogPortion {
     pub(crate) changes: BTreeMap<PageId, Lsn>,
     /// The pages changed by transactions that had not ended at the end of the log.
     pub(crate) undone: Vec<PageId>,
-    /// Whether a part of the log is not understood, so that the changes are not completely known.
+    /// Whether the changes are not completely known, because a part of the log is not understood.
     pub(crate) is_unknown: bool,
     /// The tape offsets of log blocks that are invalid or have wrong checksums.
     pub(crate) bad_blocks: Vec<u64>,
@@ -34,8 +34,8 @@ pub(crate) struct LogPortion {
 
 /// Additional memory per entry of a set or map, because the nodes of a B-tree are not full.
 const BYTES_PER_ENTRY: usize = 16;
-/// Memory for a page that the log changes: the LSN of its last change, and later its entry in the list of pages in
-/// flight.
+/// Memory for a page that the log changes: the LSN of its last change, and later its entry in the list of pages that a
+/// restore would still change.
 const BYTES_PER_PAGE: usize = size_of::<(PageId, Lsn)>() + BYTES_PER_ENTRY + size_of::<PageId>();
 const BYTES_PER_TRANSACTION: usize = size_of::<TransactionId>() + BYTES_PER_ENTRY;
 const BYTES_PER_CHANGE: usize = size_of::<(TransactionId, PageId)>() + BYTES_PER_ENTRY + size_of::<PageId>();
@@ -107,19 +107,20 @@ impl LogPortion {
                 Some(change) => {
                     let last = self.changes.entry(change.page).or_default();
                     *last = lsn.max(*last);
-                    // A transaction that began before the start of this log is open too.
+                    // The transaction may have begun before the start of this log. Its first record here therefore adds
+                    // it to `open`.
                     if transaction != TransactionId::default() {
                         self.open.insert(transaction);
                         self.changed.insert((transaction, change.page));
                     }
                 }
-                // The record changes a page, but it does not contain the page ID.
+                // The operation changes a page, but this record does not contain the page ID.
                 None => self.is_unknown |= operation.is_on_a_page(),
             },
         }
     }
 
-    /// Notes that a transaction ended: its changes need no undo.
+    /// Notes that a transaction ended, so that its changes need no undo.
     fn end(&mut self, transaction: TransactionId) {
         if self.open.remove(&transaction) {
             let first = (transaction, PageId::new(0, 0));

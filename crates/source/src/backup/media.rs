@@ -120,8 +120,8 @@ impl Media {
         self.reads.add_to(&self.path, faults);
     }
 
-    /// Reads the tape from offset `at` up to the first damage, or returns the length of the damage if it begins at
-    /// `at`.
+    /// Reads the tape from offset `at` up to the next damaged place. If a damaged place begins at `at`, returns its
+    /// length in bytes instead.
     pub(super) fn read_part(&self, buffer: &mut [u8], at: u64) -> io::Result<Part> {
         match &self.input {
             Input::Compressed(file, _, compressed) => self
@@ -132,8 +132,8 @@ impl Media {
         }
     }
 
-    /// The end of the first place with lost records in the `length` bytes of the tape from `at`. The original size of
-    /// lost records is unknown.
+    /// Returns the tape offset at which the first loss of records ends, among the losses that overlap the `length`
+    /// bytes of the tape from `at`. `None` if there is no such loss. The original size of lost records is unknown.
     pub(super) fn loss_in(&self, at: u64, length: u64) -> Option<u64> {
         match &self.input {
             Input::Compressed(_, _, compressed) => compressed.loss_in(at, length),
@@ -161,7 +161,8 @@ impl Media {
         }
     }
 
-    /// Reports damage to the compressed container. It reads all records that have not been read before.
+    /// Reports damage to the compressed container to `found`. To find all damage, this function reads all records that
+    /// have not been read before.
     pub(crate) fn container_damage(&self, mut found: impl FnMut(Damage)) -> io::Result<()> {
         let Input::Compressed(file, length, compressed) = &self.input else { return Ok(()) };
         let damage = |at, kind| Damage { path: self.path.clone(), at, kind };
@@ -187,6 +188,6 @@ impl Media {
 pub(super) enum Part {
     /// The number of bytes read; 0 at the end of the tape.
     Read(usize),
-    /// The number of bytes from the offset on that cannot be read.
+    /// The number of bytes that cannot be read, counted from the offset of the read.
     Damaged(u64),
 }

@@ -15,7 +15,7 @@ use super::media::Media;
 use super::places::FRAME_BYTES;
 use super::sets::Region;
 
-/// The number of bytes at the start of a page that identify it.
+/// The number of bytes at the start of a page that contain the fields that identify it.
 const ID_BYTES: usize = 40;
 const ID_AT: usize = offset_of!(PageHeader, page_id);
 const TYPE_AT: usize = offset_of!(PageHeader, page_type);
@@ -24,8 +24,8 @@ const READ_BYTES: u64 = 16 * FRAME_BYTES;
 /// The first bytes of the filler pages at the end of a region.
 const FILLER: [u8; 2] = [1, 0x65];
 
-/// Removes the smallest number of names so that the rest of a region is in ascending order. The removed names come from
-/// old pages in extents that were allocated but not yet written.
+/// Removes as few names as possible so that the remaining names of a region are in ascending order. The removed names
+/// come from old pages in extents that were allocated but not yet written.
 pub(crate) fn keep_ascending(frames: &mut [Identity]) {
     let named = |identity: &Identity| match identity {
         Identity::Named(index, extent) => Some((*index, *extent)),
@@ -83,8 +83,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Chooses one of the names, because all other names come from old pages. `before` is the name of the previous
-    /// extent. The smallest name that is greater than `before` is chosen.
+    /// Chooses one of the names; the others come from old pages. `before` is the name of the previous extent. The
+    /// result is the smallest name that is greater than `before`.
     pub(crate) fn identity(&self, before: Option<(u16, u32)>) -> Identity {
         let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
         match (in_order.min(), self.found.as_slice()) {
@@ -142,7 +142,8 @@ impl SetFiles {
         self.by_id.get(at).map(|(_, index)| *index)
     }
 
-    /// The index of the file with this ID, if the file is large enough to have this extent.
+    /// Returns the index of the file with this ID; `None` if there is no such file, or if the file is too small to
+    /// contain the extent.
     fn index_with(&self, file_id: u16, extent: u32) -> Option<u16> {
         let index = self.index(file_id)?;
         self.in_order.get(usize::from(index)).filter(|(_, extents)| extent < *extents).map(|_| index)
@@ -182,8 +183,8 @@ pub(crate) fn names(media: &Media, at: u64, files: &SetFiles) -> io::Result<Name
     Ok(names)
 }
 
-/// Finds the names of a region's extents in order, with many extents per read. If a read fails, each page header in its
-/// range is read separately, so that unreadable bytes between the headers do no harm.
+/// Finds the names of a region's extents in order, and reads many extents at once. If such a read fails, the page
+/// headers in its range are read one by one, so that unreadable bytes between the headers do no harm.
 pub(crate) struct NamesOfRegion<'a> {
     media: &'a Media,
     files: &'a SetFiles,
@@ -191,7 +192,7 @@ pub(crate) struct NamesOfRegion<'a> {
     /// `extents` holds the extents of the last read; `start` is the tape offset of the first of these extents.
     extents: Vec<u8>,
     start: u64,
-    /// The tape offset up to which page headers are read separately.
+    /// The tape offset up to which page headers are read one by one, because a read of many extents failed.
     apart_until: u64,
 }
 
@@ -266,7 +267,8 @@ mod tests {
 
     #[test]
     fn a_region_that_is_read_at_once_has_the_names_that_its_pages_have_one_by_one() {
-        // Each page names its own extent, the next extent, or none. The last extent of the region is incomplete.
+        // The page IDs in the headers belong to the page's own extent, to the next extent, to the first extent, or to
+        // no extent of the file. The last extent of the region is incomplete.
         let pages = 37 * EXTENT_PAGES + 3;
         let mut tape = vec![0; 512 + pages as usize * PAGE_BYTES];
         for page in 0..pages {
@@ -283,8 +285,8 @@ mod tests {
         let file = SharedFile::open(&path).unwrap();
         let media = Media::open(&path, file, &Room::new(None, 0)).unwrap().unwrap();
         let files = SetFiles::new(std::iter::once((1, 30)));
-        // The first pass uses the region of the file; the second pass uses a region that is three extents longer than
-        // the file.
+        // The first pass uses the region as it is in the tape. In the second pass, the region extends three extents
+        // beyond the end of the tape.
         for lost in [0, 3 * FRAME_BYTES] {
             let region = Region { at: 512, length: tape.len() as u64 - 512 + lost, checksum: None };
             let mut at_once = NamesOfRegion::new(&media, region, &files);

@@ -39,8 +39,8 @@ pub(super) type Group = Vec<(usize, usize)>;
 impl BackupPages {
     /// Opens backup files, in any order, as the pages of one database: a full backup with all its stripes, and
     /// optionally a differential backup that is based on it. `positions` selects sets by their position in the file,
-    /// which is the number n in RESTORE ... WITH FILE = n. Without `positions`, the first full backup is used, and the
-    /// first differential backup in another file that is based on it.
+    /// which is the number n in RESTORE ... WITH FILE = n. Without `positions`, the first full backup is used, together
+    /// with the first differential backup that is in another file and is based on this full backup.
     ///
     /// # Errors
     /// [`OpenError`] if the files are not backups of the pages of one database.
@@ -66,8 +66,8 @@ impl BackupPages {
         Self::assemble(Arc::new(media), &labels, (&bases, &differential, &[]), &room)
     }
 
-    /// Opens the pages of the chosen sets: `bases` is a full backup, or sets of files from old to new; `differential`
-    /// may be empty. `logs` are the log backups that follow.
+    /// Opens the pages of the chosen sets. `bases` contains either one full backup or several sets of files, from old
+    /// to new. `differential` may be empty. `logs` are the log backups to apply after these sets.
     pub(super) fn assemble(
         media: Arc<Vec<Media>>,
         labels: &[BackupMedia],
@@ -122,7 +122,8 @@ impl BackupPages {
                 let logs = set.log.iter().map(|log| log.region);
                 sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
             }
-            // The log of the last set is kept: after a restore, the pages have the state at the end of that log.
+            // Each set replaces the log of the set before it, so the log of the last set remains: a restore brings the
+            // pages to the state at the end of that log.
             log = read_log(&media, &stripes, room).map_err(failed)?;
             let bad =
                 log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
@@ -223,8 +224,9 @@ pub(super) fn open_all(
     Ok((media, labels))
 }
 
-/// Chooses the full backup, or sets of files if there is no full backup, and a differential backup based on the full
-/// backup. Each file must contain a stripe of one of the chosen sets, or only older sets of files of the same database.
+/// Chooses the sets to use: the full backup and a differential backup based on it, or sets of files if there is no full
+/// backup. Each given file must contain a stripe of a chosen set. As an exception, a file may contain only older sets
+/// of files of the same database.
 pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<Group>, Group), OpenError> {
     let chosen = |media: usize, index: usize| {
         let set = labels.get(media).and_then(|label| label.sets.get(index));
@@ -249,13 +251,14 @@ pub(super) fn choose(labels: &[BackupMedia], positions: &[u16]) -> Result<(Vec<G
     }
 }
 
-/// Total length of the backup files in bytes.
+/// Returns the total length in bytes of the backup files, including `input`.
 pub(super) fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
     let named = paths.iter().filter_map(|path| storage::length(path));
     named.chain(input.and_then(|file| file.metadata().ok()).map(|metadata| metadata.len())).sum()
 }
 
-/// Checks the label of each file: it must have sets that can be read, and no two files may hold the same stripe.
+/// Checks the labels of all files. Each file must contain a selected set and a set that is not encrypted, no set may
+/// come from a version before the oldest supported version, and no two files may hold the same stripe.
 pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
     let mut families = BTreeSet::new();
     for label in labels {
@@ -295,7 +298,8 @@ pub(super) fn refuse_encrypted(labels: &[BackupMedia], group: &Group) -> Result<
     Ok(())
 }
 
-/// The error for a file that does not belong to the chosen sets. If its media header cannot be read, the error says so.
+/// Returns the error for a file that does not belong to the chosen sets. If the media header of any file cannot be
+/// read, the error names that file instead.
 fn unmatched(labels: &[BackupMedia], unused: &BackupMedia, bases: &[Group]) -> OpenError {
     if let Some(damaged) = labels.iter().find(|label| label.media_set.is_none()) {
         return OpenError::UnknownMedia { path: damaged.path.clone() };
@@ -380,7 +384,8 @@ fn end_of_file(end: u32, missing_stripes: u16) -> u32 {
     intervals.saturating_add(u32::from(missing_stripes.min(2 * MOST_STRIPES))).saturating_mul(PFS_PAGES)
 }
 
-/// Positions of the unused sets in the file that contains the first set.
+/// Returns the positions of the sets that are not used, in the file that contains the first stripe of the first used
+/// set.
 fn other_sets(labels: &[BackupMedia], groups: &[&Group]) -> Vec<u16> {
     let first = groups.first().and_then(|group| group.first());
     let Some((media, label)) = first.and_then(|&(media, _)| Some((media, labels.get(media)?))) else {
@@ -427,8 +432,8 @@ fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: 
             binding_guid: None,
             header_is_sound: true,
         });
-        // `limit` follows from the length of the backup. A differential backup is short, so `limit` may be less than
-        // the size of its files. The greater size, which comes from the full backup, is then the correct size.
+        // `limit` is computed from the length of the backup. For a short differential backup, `limit` may be less than
+        // the real size of a file. In this case the full backup gives the greater, correct size.
         file.pages = file.pages.max(pages);
     }
 }

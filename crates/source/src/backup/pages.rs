@@ -25,10 +25,11 @@ use crate::{DataFile, PageSource, ReadError, ReadFaults};
 const LSN_AT: usize = offset_of!(PageHeader, lsn);
 const LSN_BYTES: usize = 10;
 
-/// Memory for a page in flight: its entry in the list, and in the sets built from the list.
+/// Memory for a page that a restore would still change: its entry in `in_flight`, and in the sets built from this list.
 const BYTES_PER_PAGE_IN_FLIGHT: usize = 32;
 
-/// The pages of a backup: a full backup with its stripes, overlaid by a differential backup; or sets of files.
+/// The pages of a backup. These are the pages of a full backup, with the newer pages of a differential backup if there
+/// is one, or the pages of several sets of files.
 #[derive(Debug)]
 pub struct BackupPages {
     pub(super) media: Arc<Vec<Media>>,
@@ -47,9 +48,9 @@ pub struct BackupPages {
     /// The types of blocks whose content is unknown, and the number of blocks of each type.
     pub(super) undescribed: Vec<([u8; 4], u64)>,
     pub(super) in_flight: Option<Vec<PageId>>,
-    /// Whether all files come from one set, or from a full backup and its differential backup.
+    /// Whether all files have the state of the same point in time, because at most one set of files is used.
     pub(super) has_one_moment: bool,
-    /// Positions of the sets that are not read.
+    /// Positions of the sets that are not read, in the file that contains the first set.
     pub(super) other_sets: Vec<u16>,
     /// The sets that are used.
     pub(super) sets: Vec<UsedSet>,
@@ -117,8 +118,8 @@ impl RegionSum {
         (self.tape, self.region.at)
     }
 
-    /// Adds the checksum of an extent, unless it was added before. The checksum is first rotated by one bit for each
-    /// sector between the extent and the end of the region.
+    /// Adds the checksum of an extent, unless it was added before. To account for the position of the extent, its
+    /// checksum is first rotated by one bit for each sector between the extent and the end of the region.
     fn add(&self, frame: u64, bytes: &[u8]) {
         let bit = 1 << (frame % 64);
         let Some(word) = self.seen.get((frame / 64) as usize) else { return };
@@ -128,7 +129,8 @@ impl RegionSum {
         }
     }
 
-    /// Adds the extents in bytes that were read from offset `at` of tape `tape`.
+    /// Adds the checksums of all complete extents in `bytes`, which were read from offset `at` of the tape with number
+    /// `tape`.
     fn observe(&self, tape: u16, at: u64, bytes: &[u8]) {
         let Some(skipped) = at.checked_sub(self.region.at).filter(|_| tape == self.tape) else { return };
         if at >= self.region.at + self.region.length || !skipped.is_multiple_of(FRAME_BYTES) {
@@ -238,8 +240,9 @@ impl BackupPages {
         }
     }
 
-    /// The pages that a restore would still change by applying the set's log. These are pages with an LSN before their
-    /// last log record, and pages changed by transactions that had not ended at the end of the log.
+    /// Returns the pages that a restore would still change by applying the set's log. These are pages whose LSN is
+    /// lower than the LSN of their last log record, and pages changed by a transaction that had not ended at the end of
+    /// the log.
     pub(super) fn settle(&self, log: &LogPortion) -> Vec<PageId> {
         let mut pages = log.undone.clone();
         for (&page, &last) in &log.changes {
@@ -346,7 +349,8 @@ impl BackupPages {
             match sum.finish(media) {
                 Ok(Some(kind)) => found(Damage { path: media.path.clone(), at: sum.region.at, kind }),
                 Ok(None) => {}
-                // Damage to the container is reported below. A missing end of the tape has already been reported.
+                // Damage to the container is reported below. If the tape ends early, this was reported when the backup
+                // was opened.
                 Err(error) if is_damage(&error) => {}
                 Err(cause) => errors.push(io_error(&media.path, sum.region.at, cause)),
             }

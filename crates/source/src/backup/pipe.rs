@@ -1,5 +1,5 @@
-//! A backup from a pipe. The tape is read once, from start to end, and only the part read last is kept in memory. That
-//! is enough to read the labels, but not the pages, which are needed in another order.
+//! A backup from a pipe. The tape is read once, from start to end, and only its most recently read bytes are kept in
+//! memory. This is enough to read the labels, but not to read the pages, which are needed in another order.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -31,7 +31,7 @@ pub(crate) enum Piped {
     Backup(Pipe),
     /// A backup with an unknown compression.
     UnknownCompression,
-    /// No backup; the first bytes of the content.
+    /// The content is not a backup; these are its first bytes.
     Other(Vec<u8>),
 }
 
@@ -46,7 +46,7 @@ struct State {
     /// The available part of the tape (`window`), and the tape offset at which it starts (`start`).
     window: Vec<u8>,
     start: u64,
-    /// Whether the last data added to the window is a soft filemark.
+    /// Whether the data most recently added to the window is a soft filemark.
     is_after_mark: bool,
     is_ended: bool,
 }
@@ -58,8 +58,8 @@ impl fmt::Debug for Pipe {
 }
 
 impl Pipe {
-    /// The most bytes kept in memory: the window reaches twice `KEPT_BYTES` before it is trimmed, and one chunk of
-    /// input is added.
+    /// The maximum number of bytes kept in memory. The window grows to twice `KEPT_BYTES` before it is trimmed, and the
+    /// input buffer holds one more chunk.
     pub(super) const MOST_HELD_BYTES: usize = 2 * KEPT_BYTES + CHUNK_BYTES;
 
     /// Opens the tape in `input`.
@@ -136,7 +136,8 @@ impl State {
     /// Makes `bytes` bytes of the input available, or fewer if the input ends.
     fn want(&mut self, bytes: usize) -> io::Result<()> {
         while self.raw().len() < bytes && !self.is_input_ended {
-            // The unused bytes are moved to the front only before a read, and not after each small record.
+            // The bytes already used are removed only before the next read, not after each small record, because the
+            // remaining bytes must then be moved.
             self.input_bytes.drain(..self.used_bytes);
             self.used_bytes = 0;
             let old = self.input_bytes.len();
@@ -233,7 +234,7 @@ impl State {
         Ok(())
     }
 
-    /// Drops bytes of the window before `at` that exceed `KEPT_BYTES`.
+    /// Removes from the window the bytes before tape offset `at`, but keeps at least `KEPT_BYTES` bytes.
     fn forget(&mut self, at: u64) {
         let spare = self.window.len().saturating_sub(KEPT_BYTES);
         let passed = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
@@ -246,8 +247,8 @@ impl State {
     }
 }
 
-/// The error for damage in a pipe. Nothing after the damage can be read, because a pipe, unlike a file, cannot be
-/// searched for the next record.
+/// Returns the error for damage in a pipe. A pipe cannot be searched for the next record as a file can, so everything
+/// after the damage is unreadable.
 fn lost(text: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
@@ -274,7 +275,8 @@ mod tests {
         let tape: Vec<u8> = b"TAPE".iter().copied().chain((4..3000).map(|at| at as u8)).collect();
         let parts = tape.chunks(1000).rev().flat_map(|part| [Some(part.to_vec()), None]);
         let mut parts: Vec<_> = parts.collect();
-        // The first read must succeed, because it shows the kind of file.
+        // The list is read from its end, so the failing read is removed there: the first read must succeed, because it
+        // shows the kind of file.
         parts.pop();
         let Ok(Piped::Backup(pipe)) = Pipe::open(Box::new(Failing(parts))) else { panic!("a backup") };
         let mut read = vec![0; tape.len()];

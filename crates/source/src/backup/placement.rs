@@ -1,6 +1,6 @@
-//! Finds the place of each extent of a backup set. In a plain full backup, the allocation maps give the places; in
-//! other sets, the pages themselves do (docs/format/backups.md#where-the-pages-are). Places from allocation maps are
-//! always verified with the pages.
+//! Finds the place of each extent of a backup set. In a full backup with one stripe, the allocation maps give the
+//! places in the first region. In other sets and regions, the page IDs in the pages themselves give the places
+//! (docs/format/backups.md#where-the-pages-are). Places from allocation maps are always verified with the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,7 +21,8 @@ use super::sets::{BackupSet, Region, SetKind};
 /// The most places per file that are verified: the pages at these places must agree with the allocation maps.
 const PROBES: u32 = 32;
 
-/// The available stripes of a set: the number of the tape, and the set as the tape describes it.
+/// The available stripes of a set. Each stripe is given by the number of its tape, and by the set as this tape
+/// describes it.
 pub(crate) type Stripes<'a> = [(u16, &'a BackupSet)];
 
 /// The places of a set's extents.
@@ -49,8 +50,8 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();
     let mut placed = Placed::default();
     placed.files.extend(files.ids().map(|file_id| FilePlaces { file_id, layers: Vec::new() }));
-    // For each file (by index) and each region (by number), the number of extents whose extent numbers could not be
-    // found out.
+    // The number of extents whose extent numbers could not be determined. The key is the index of the file and the
+    // number of the region.
     let mut unplaced: BTreeMap<(u16, usize), u64> = BTreeMap::new();
     for number in 0..regions {
         let of_stripes: Vec<(u16, Region)> =
@@ -149,9 +150,9 @@ fn extents_of(file: &BackupFile) -> u32 {
     u32::try_from(file.bytes.div_ceil(FRAME_BYTES)).unwrap_or(MAX_EXTENTS).clamp(1, MAX_EXTENTS)
 }
 
-/// Finds the extents of a region with the allocation maps in the region. The region stores the files in sequence, with
-/// the extents of each file in ascending order. `None` if the pages or the numbers of copied pages contradict the maps,
-/// or if two files have the same ID; `known` is the number of distinct IDs.
+/// Finds the extents of a region with the allocation maps that the region contains. The region stores the files in
+/// sequence, with the extents of each file in ascending order. `known` is the number of distinct file IDs. `None` if
+/// two files have the same ID, or if the maps do not agree with the pages or with the numbers of copied pages.
 fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: usize) -> io::Result<Option<Layers>> {
     let Some(media) = media.get(usize::from(tape)) else { return Ok(None) };
     let mut frame = 0u64;
@@ -197,9 +198,9 @@ fn by_maps(media: &[Media], set: &BackupSet, tape: u16, region: Region, known: u
         if frame != end {
             return Ok(None);
         }
-        // The region and the maps list the same number of extents, both in ascending order. If the pages at two places
-        // confirm the maps, the extents between these places can be wrong only if the region and the maps each lack an
-        // extent that the other has.
+        // The region and the maps list the same number of extents, both in ascending order. Therefore it is enough to
+        // verify some places. Between two places that the pages confirm, an error is possible only if the region lacks
+        // an extent that the maps list and also contains an extent that the maps do not list.
         let step = (layer.extents() as u32 / PROBES).max(1);
         let places: Vec<(u32, u64)> = layer.frames(step);
         let only = SetFiles::new(std::iter::once((file.file_id, extents)));
@@ -263,8 +264,8 @@ fn by_pages(
                 if let Some(nameless) = open.take() {
                     let file = before.map_or(0, |(file, _)| file);
                     let end = if file == index { extent } else { u32::MAX };
-                    // This is the first name in the region of a stripe. Nameless extents before it may belong to the
-                    // named file or to any earlier file. They are kept only if the named file is the first file.
+                    // This is the first extent with a name in the region of a stripe. The nameless extents before it
+                    // may belong to its file or to any earlier file. They are kept only if no earlier file exists.
                     if before.is_some() || index == 0 {
                         add(Nameless { end, ..nameless });
                     }
@@ -364,10 +365,11 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
 /// Assigns extent numbers to nameless extents. An extent gets a number that the allocation maps require and that is
 /// between the numbers of the extents around it. Returns how many extents got no number.
 ///
-/// If the maps require more extents than there are nameless extents, the backup omitted some extents. In the first
-/// region of a full backup, nameless extents are pages that were never written, so their order does not matter.
-/// Elsewhere, a wrong order would hide extents of the layer below. In a differential backup, these extents therefore
-/// count as missing. In a region of extents that were copied again, the first copy is kept.
+/// If the maps require more extents than there are nameless extents, the backup omitted some extents, and it is unknown
+/// which. In the first region of a full backup, readable nameless extents get numbers anyway: their pages were never
+/// written, so their order does not matter. In other regions, a wrong number would hide a good copy of another extent
+/// in the layer below, so the extents get no numbers. In a differential backup, the extents that they may be then count
+/// as missing. In a region of extents that were copied again, the first copy remains valid.
 fn place_nameless(
     media: &[Media],
     set: &BackupSet,
@@ -448,8 +450,8 @@ fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FileP
                 first + INTERVAL_EXTENTS
             }
             None => {
-                // The maps of a GAM interval are in its first extent. If this extent is missing and the missing range
-                // extends over further intervals, the maps of those intervals are missing too.
+                // The maps of a GAM interval are in its first extent. If a range of missing extents extends over the
+                // first extents of further intervals, the maps of these intervals are missing too.
                 let same = if matches!(place, Place::At(..)) { 1 } else { same };
                 let end = first.saturating_add(same).div_ceil(INTERVAL_EXTENTS).saturating_mul(INTERVAL_EXTENTS);
                 layer.gaps(first..end.min(extents)).for_each(|gap| missing.push_missing(gap));

@@ -43,13 +43,14 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    /// Number of bytes in memory, if the capacity of each list is one and a half times its length.
+    /// Returns the number of bytes in memory, on the assumption that the capacity of each list is one and a half times
+    /// its length.
     pub(super) fn held_bytes(&self) -> usize {
         (size_of_val(self.runs.as_slice()) + size_of_val(self.missing.as_slice())) * 3 / 2
     }
 
-    /// Adds a run at the end. A run that continues the last run, in the file and in the tape, is joined to it. Extents
-    /// of a region should be added in ascending order.
+    /// Adds a run at the end. If the run continues the last run both in the file and in the tape, the two runs are
+    /// joined. The extents of a region should be added in ascending order.
     pub(crate) fn push(&mut self, run: Run) {
         if let Some(last) = self.runs.last_mut()
             && last.end() == run.extent
@@ -145,7 +146,7 @@ impl Layer {
         }
         this.runs.extend(upper.runs);
         this.missing.extend(upper.missing);
-        // Each list consists of two sorted halves, which the sort merges.
+        // Each list consists of two sorted parts, one from each layer, so sorting only has to merge them.
         this.runs.sort();
         this.missing.sort();
         this
@@ -222,7 +223,7 @@ impl FilePlaces {
         self.layers.first().is_some_and(|layer| layer.region == 0 && layer.contains(0))
     }
 
-    /// Combines neighboring layers until at most `MOST_LAYERS` remain. A server writes no more layers.
+    /// Combines neighboring layers until at most `MOST_LAYERS` remain. Only forged backups have more layers than this.
     pub(crate) fn flatten(&mut self) {
         while self.layers.len() > MOST_LAYERS {
             let mut layers = std::mem::take(&mut self.layers).into_iter();
@@ -240,8 +241,8 @@ impl FilePlaces {
         self.layers.iter().filter_map(|layer| layer.runs.last()).map(|run| run.end()).max().unwrap_or_default()
     }
 
-    /// The place of `extent`, and the number of extents from `extent` on that directly follow it in the tape or share
-    /// its state.
+    /// Returns the place of `extent`, and the number of extents from `extent` on to which this answer applies: extents
+    /// that directly follow one another in the tape, or extents that are all missing or all free.
     pub(crate) fn locate(&self, extent: u32) -> (Place, u32) {
         let mut limit = u32::MAX;
         for layer in self.layers.iter().rev() {

@@ -1,6 +1,6 @@
-//! Plans how to restore the databases in some backup files. For each database, a restore consists of the newest full
-//! backup, its newest differential backup and the log backups that follow, or of a single set. If there are file,
-//! filegroup and partial backups, the newest of them form a further restore.
+//! Plans how to restore the databases in some backup files. A restore of a database consists of the newest full backup,
+//! its newest differential backup and the log backups that follow, or of a single selected set. If there are file,
+//! filegroup and partial backups, the newest of these backups form a further restore.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -62,8 +62,8 @@ pub fn plan(
     until: Until<'_>,
     is_named: &dyn Fn(&Path) -> bool,
 ) -> Vec<BackupPlan> {
-    /// The system databases that every server has. Their files have the same IDs on all servers of a SQL Server
-    /// version, so the server's name is needed to identify them.
+    /// The system databases that every server has. On all servers of a SQL Server version, these databases have the
+    /// same family IDs, so the server's name is needed to tell them apart.
     const OF_EVERY_SERVER: [&str; 3] = ["master", "model", "msdb"];
     /// The name of a database, its family ID, and the name of the server (empty for user databases).
     type Key = (String, Option<String>, String);
@@ -81,7 +81,7 @@ pub fn plan(
         let mut plan = Planner::new(&sets, choice, is_named).plan(until, &media);
         let paths = encrypted.iter().map(first_path);
         plan.refused.extend(paths.map(|path| (path.clone(), OpenError::EncryptedBackup { path })));
-        // Each refused file is listed once.
+        // If several sets of a file were refused, only the first refusal is kept.
         let mut seen = HashSet::new();
         plan.refused.retain(|(path, _)| seen.insert(path.clone()));
         BackupPlan { database, sets: sets.len(), ..plan }
@@ -92,8 +92,8 @@ pub fn plan(
 /// The sets that `choice` permits, with their stripes joined, in the order of their first files.
 fn sets_of(media: &[BackupMedia], choice: &SetChoice) -> Vec<ChainSet> {
     let mut sets: Vec<(ChainSet, HashSet<u16>)> = Vec::new();
-    // The indexes of striped sets, by GUID and media set. If a set has copies, its GUID has several indexes, because a
-    // copy of one stripe is joined with copies of the other stripes.
+    // The indexes in `sets` of striped sets, by GUID and media set. If stripes were copied, one GUID has several
+    // indexes: each copy of a stripe is added to the first set that still lacks this stripe.
     let mut striped: HashMap<(&str, Option<&str>), Vec<usize>> = HashMap::new();
     for media in media {
         for set in &media.sets {
@@ -199,7 +199,7 @@ impl<'a> Planner<'a> {
         plan
     }
 
-    /// Whether any file contains only log backups of this database.
+    /// Whether any of the files contains log backups of this database and no other sets of it.
     fn has_file_of_logs(&self) -> bool {
         let mut files: HashMap<&PathBuf, bool> = HashMap::new();
         for set in self.sets {
@@ -210,7 +210,8 @@ impl<'a> Planner<'a> {
         files.into_values().any(|is_of_logs| is_of_logs)
     }
 
-    /// The labels of the files with sets of this database; sets of other databases are removed from the labels.
+    /// Returns the labels of the files that contain sets of this database. The labels list only the sets of this
+    /// database.
     fn labels(&self, media: &HashMap<&Path, &BackupMedia>) -> Vec<BackupMedia> {
         let guids: HashSet<&str> = self.sets.iter().filter_map(|set| set.set.guid.as_deref()).collect();
         let known = places(&[self.sets]);
@@ -236,7 +237,7 @@ impl<'a> Planner<'a> {
         set.paths.iter().any(|path| (self.is_named)(path))
     }
 
-    /// The sets to restore, with their indexes.
+    /// Returns the full and differential backups that `choice` selects, with their indexes.
     fn wanted(&self) -> Vec<(usize, &'a ChainSet)> {
         let has_pages = |set: &&ChainSet| matches!(set.set.kind, SetKind::Full | SetKind::Differential);
         // For each file, the position of the first full backup, and the position of the last full or differential
@@ -300,7 +301,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Adds the sets that no restore uses to the lists of `plan`.
+    /// Adds each set that no restore uses to `logs`, `refused` or `unused` of `plan`.
     fn rest(&self, plan: &mut BackupPlan, has_way: bool) {
         let used = places(&plan.restores);
         let of_full = plan.restores.iter().flatten().filter(|set| !set.set.kind.is_of_files());
@@ -318,8 +319,9 @@ impl<'a> Planner<'a> {
                     let kind = set.set.kind.name();
                     plan.refused.push((path.clone(), OpenError::UnsupportedSet { path, position, kind }));
                 }
-                // Old differential backups are often kept longer than their full backup. They are reported as refused
-                // only if they are newer than the restores or in a file that was named individually.
+                // Old differential backups are often kept longer than their full backup. Such a backup is reported as
+                // refused only in two cases: it is newer than the restores, or it is in a file that was named
+                // individually.
                 SetKind::Differential if self.bases.get(index).copied().flatten().is_none() && is_missed() => {
                     plan.refused.push((path, self.without_base(set)));
                 }
@@ -335,8 +337,8 @@ fn places<S: AsRef<[ChainSet]>>(restores: &[S]) -> HashSet<SetPlace> {
     sets.flat_map(|set| set.paths.iter().map(|path| (path.clone(), set.set.position))).collect()
 }
 
-/// The age of a set, by start time and then by last LSN. LSNs alone are not enough: they repeat after a restore to an
-/// earlier point.
+/// Returns a key that sorts sets by age: the start time, then the last LSN. LSNs alone are not enough, because LSNs
+/// repeat after a restore to an earlier point.
 fn age(set: &ChainSet) -> (Option<String>, Option<format::Lsn>) {
     (set.set.config.started.clone(), set.set.config.last_lsn)
 }
@@ -524,7 +526,7 @@ mod tests {
         assert_eq!((plans[0].restores.len(), plans[0].logs.len()), (1, 1));
     }
 
-    /// The set with another database name and another position in its file.
+    /// Returns the set as a set of another database, at another position in its file.
     fn of_database(mut set: super::super::BackupSet, name: &str, position: u16) -> super::super::BackupSet {
         set.guid = Some(format!("{name} {:?} {:?}", set.kind, set.config.first_lsn));
         (set.config.database, set.position) = (name.to_owned(), position);

@@ -1,5 +1,5 @@
-//! Finds the records of a compressed container. It also finds the records after damage of any length, with a bounded
-//! amount of work per byte.
+//! Finds the records of a compressed container, including the records after a damaged range of any length. The amount
+//! of work per byte is bounded.
 
 use std::io;
 
@@ -14,7 +14,8 @@ use crate::positioned::{SharedFile, read_fully_at};
 pub(super) const END_BYTES: u64 = 2 * 4096;
 /// Bytes per read where records are small or damaged.
 const WINDOW_BYTES: usize = 256 << 10;
-/// Headers at a smaller distance are read together, because otherwise each header would cost a system call.
+/// If a header is less than this number of bytes from the last request, the read includes the following headers,
+/// because a system call for each header would be slow.
 const NEAR_BYTES: u64 = 4096;
 /// The search for the first record ends after this number of bytes. A backup in an unknown container format has no
 /// record that can be found.
@@ -39,8 +40,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Walks from record header to record header. Only a filler, which stores its own length, may be between a record
-    /// and a soft filemark; any other bytes there are damage.
+    /// Walks from record header to record header. Between a record and a soft filemark, only a filler may occur, which
+    /// stores its own length. Any other bytes there are damage.
     fn run(mut self) -> io::Result<Groups> {
         let (length, header) = (self.window.length, self.window.version.header);
         let mut at = self.window.version.first;
@@ -52,8 +53,8 @@ impl Walk<'_> {
             }
             if let Some((sectors, next)) = here {
                 let then = self.window.record(next)?;
-                // If no valid header or filemark follows the record, as at the end of a truncated file, the record must
-                // have a correct checksum.
+                // Usually a valid header, a soft filemark or a filler confirms the end of the record. If none of them
+                // follows, as in a truncated file, the record itself must have a correct checksum.
                 if then.is_some() || self.window.is_boundary(next)? || self.window.is_sound(at)? {
                     self.groups.add_record(at, sectors, next, header);
                     (at, here) = (next, then);
@@ -86,16 +87,16 @@ impl Walk<'_> {
     }
 }
 
-/// A part of the file in memory, which advances with the walk. Running sums over the words in this part make it
-/// possible to compute the checksum of any record in it without reading all words of the record again.
+/// The part of the file that is in memory. It advances with the walk. Running sums over its words give the checksum of
+/// any record in it without another pass over the words of the record.
 struct Window<'a> {
     file: &'a SharedFile,
     length: u64,
     version: Version,
     start: u64,
     bytes: Vec<u8>,
-    /// For each offset in `bytes`, the XOR of the 4-byte words that end at that offset and at every fourth byte before
-    /// it. Each word is rotated right by its number.
+    /// For each offset in `bytes`, the XOR of the 4-byte words that precede it without a gap: the words that end at
+    /// this offset, four bytes before it, and so on. Each word is rotated right by its number.
     sums: Vec<u32>,
     /// The file offset of the last request for bytes.
     last: u64,
@@ -202,8 +203,8 @@ impl<'a> Window<'a> {
         Ok(stored.is_some_and(|stored| Some(u32::from_le_bytes(stored)) == computed))
     }
 
-    /// The same checksum as `version::checksum`, for the bytes between two offsets of the window. It is the XOR of the
-    /// sums at both offsets, because the words before `from` cancel out.
+    /// Computes the same checksum as `version::checksum` for the bytes `from..to` of the window. This is the XOR of the
+    /// running sums at `from` and at `to`: the words before `from` are in both sums and cancel out.
     fn checksum(&mut self, from: usize, to: usize) -> Option<u32> {
         let tail = to.checked_sub(from)? % 4;
         let end = to - tail;

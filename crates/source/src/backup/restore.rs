@@ -1,4 +1,4 @@
-//! The result of a RESTORE of some backups: the sets that it uses, their pages, and the log to apply.
+//! The result of a RESTORE of some backups: the sets that the restore uses, their pages, and the log to apply.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
@@ -35,8 +35,8 @@ pub struct Restore {
     pub pages: BackupPages,
     /// The log of the last set with pages, and the log of the log backups after it.
     pub log: BackupLog,
-    /// The LSN at which the log starts: the checkpoint of the last set with pages, or the start of the oldest
-    /// transaction that was open at that checkpoint.
+    /// The LSN from which the log is needed. This is the checkpoint of the last set with pages, or the start of the
+    /// oldest transaction that was open at this checkpoint.
     pub from: Lsn,
     /// The LSN at which redo starts: the checkpoint of the last set with pages.
     pub redo_from: Lsn,
@@ -160,12 +160,12 @@ impl Chosen {
     }
 }
 
-/// Chooses the sets of a restore, with its log backups.
+/// Chooses the sets of a restore, including the log backups to apply.
 fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Chosen, OpenError> {
     match find_way(labels, positions, until)? {
         Some(Way { sets, refused }) => Ok(Chosen::of(labels, &sets.iter().collect::<Vec<_>>(), refused)),
-        // Without a full backup, the sets may be file, filegroup or partial backups. If they are not, the error says
-        // what is missing.
+        // There is no full backup. If the sets are file, filegroup or partial backups, these are chosen. Otherwise
+        // `choose` returns an error that says what is missing.
         None => {
             let (bases, differential) = choose(labels, positions)?;
             Ok(Chosen { bases, differential, logs: Vec::new(), refused: Vec::new() })
@@ -173,7 +173,7 @@ fn choose_chain(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> 
     }
 }
 
-/// The sets of a restore with its log backups, and the sets that the restore cannot use.
+/// The sets of a restore, including the log backups to apply, and the sets that the restore cannot use.
 pub(super) struct Way {
     pub(super) sets: Vec<ChainSet>,
     pub(super) refused: Vec<(PathBuf, OpenError)>,
@@ -195,9 +195,9 @@ fn ends_by(set: &BackupSet, until: Until<'_>, path: &Path) -> Result<(), OpenErr
     }
 }
 
-/// Finds the sets of a restore with its log backups; `None` if there is no full backup.
+/// Finds the sets of a restore, including the log backups to apply. `None` if there is no full backup.
 pub(super) fn find_way(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Result<Option<Way>, OpenError> {
-    // Damaged sets are used too; the check reports their damage.
+    // Damaged sets are not left out, because the check is to report their damage.
     let databases = chains_of_damaged(&candidates(labels, positions, until));
     let Some((at, database)) = databases.iter().enumerate().rev().find(|(_, database)| !database.chains.is_empty())
     else {
@@ -240,7 +240,7 @@ fn first_path(set: &ChainSet) -> PathBuf {
     set.paths.first().cloned().unwrap_or_default()
 }
 
-/// The labels with only those sets that a restore to `until` may use.
+/// Returns the labels, from which the sets that a restore to `until` cannot use are removed.
 fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Vec<BackupMedia> {
     let mut labels = labels.to_vec();
     let fulls = |labels: &[BackupMedia], is_wanted: &dyn Fn(&BackupSet) -> bool| {
@@ -256,8 +256,8 @@ fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Ve
     for label in &mut labels {
         label.sets.retain(|set| match (until, set.kind) {
             (Until::Time(time), SetKind::Full) if has_earlier => ended(set, time),
-            // The oldest full backup is kept even if it ended in the same second as the requested time. The log shows
-            // whether the backup ended early enough.
+            // If no full backup ended in an earlier second, the oldest full backup is kept: it may have ended before
+            // the requested time within the same second. The log shows whether it did.
             (Until::Time(_), SetKind::Full) => set.config.checkpoint_lsn == oldest,
             (Until::Time(time), SetKind::Differential) => ended(set, time),
             // The LSN of the marked transaction is known only after the log is read. Only the oldest full backup can be
@@ -315,7 +315,7 @@ impl<'l> Groups<'l> {
         };
         let guid = label.sets.get(index).and_then(|set| set.guid.as_deref());
         let stripes = guid.and_then(|guid| self.by_guid.get(&(label.media_set.as_deref(), guid)));
-        // Copies of a stripe are left out.
+        // The group may also contain copies of a stripe at other paths. They are left out.
         let is_its = |&&(number, _): &&(usize, usize)| {
             self.labels.get(number).is_some_and(|label| wanted.paths.contains(&label.path))
         };

@@ -1,5 +1,5 @@
-//! Limits for opening a backup: a memory limit, and limits for the number of objects of each kind that a server can
-//! write. A backup beyond these limits is refused before its objects are stored.
+//! Limits for opening a backup: a memory limit, and for each kind of object the maximum number that a server can write.
+//! A backup that exceeds a limit is refused before its objects are stored.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,11 +21,11 @@ pub(super) const MOST_OBJECTS: usize = 4 * MOST_FILES;
 
 /// The memory limit in bytes if no memory was granted. A fraction of the backup's size is added to it.
 const DEFAULT_BYTES: u64 = 56 << 20;
-/// If no memory was granted, one byte of memory is allowed for this many bytes of the backup. An undamaged backup needs
-/// a fiftieth of that memory.
+/// If no memory was granted, the limit grows by one byte per this number of bytes of the backup. An undamaged backup
+/// needs a fiftieth of this additional memory.
 const BYTES_PER_BYTE: u64 = 16;
 
-/// The memory limit for a backup, and the memory reserved from it.
+/// The memory limit for a backup, and the amount of memory that is already reserved.
 #[derive(Debug)]
 pub(super) struct Room {
     granted: Option<u64>,
@@ -77,7 +77,8 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Returns an error if there are more than `limit` objects of a kind; `at` is their tape offset.
+/// Returns an error if `count` objects of the kind `what` are more than `limit`. `at` is the tape offset of the
+/// objects.
 ///
 /// # Errors
 /// An error that [`open_error`] recognizes, if `count` exceeds `limit`.

@@ -1,5 +1,5 @@
-//! The parts of a backup's container that this process has read. They can be passed to another process, so that it does
-//! not read them again.
+//! The parts of a backup's container that this process has read. This information can be passed to another process, so
+//! that the other process need not read these parts again.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,9 +81,9 @@ impl BackupPages {
         }
     }
 
-    /// Adds the parts of the same backup that another process has read. If both processes have read the same extent of
-    /// a region, their checksums cannot be combined. The checksum of the other process is then ignored, and the extents
-    /// that only the other process has read are read again at the end.
+    /// Adds the parts of the same backup that another process has read. The checksums of a region cannot be combined if
+    /// both processes have read the same extent of it. In this case the checksum of the other process is ignored, and
+    /// the extents that only the other process has read are read again at the end.
     pub fn add_seen(&self, seen: &ContainerSeen) {
         for (sum, (of_others, runs)) in self.sums.iter().zip(&seen.regions) {
             if are_new(&sum.seen, runs) {

@@ -312,7 +312,7 @@ impl BackupMedia {
     }
 }
 
-/// A set during the walk over its blocks.
+/// A backup set whose blocks are still being read.
 struct OpenSet {
     at: u64,
     position: u16,

@@ -60,10 +60,12 @@ impl Version {
         is_sound.then_some((sectors, payload))
     }
 
-    /// Length of the filler at the start of `bytes`. A filler is a record of zero sectors with no checksum in its
-    /// header. The 9 known compressed files, of both versions, contain 29 soft filemarks. A filler precedes each of
-    /// these filemarks; nothing else occurs between records. An empty filler stores its size at the place where a
-    /// record stores its size. A filler with contents stores its size in the third word of the contents.
+    /// Returns the length of the filler at the start of `bytes`. A filler is a record of zero sectors with no checksum
+    /// in its header. An empty filler stores its size at the place where a record stores its size. A filler with
+    /// contents stores its size in the third word of the contents.
+    ///
+    /// The 9 known compressed files, of both versions, contain 29 soft filemarks. A filler precedes each of these
+    /// filemarks; nothing else occurs between records.
     pub(super) fn filler(self, bytes: &[u8]) -> Option<u64> {
         let &[tag, 0] = bytes.first_chunk()? else { return None };
         let size = match (tag ^ self.filler, u16_at(bytes, 2)?) {

@@ -16,9 +16,8 @@ mod codes;
 use bits::Bits;
 use codes::{COMMON, COMMON_LENGTH, Entry, LITERAL, LONG, Order, TABLE_BYTES, Table};
 
-/// The most bytes that may follow the last code that is decoded. After this code, a block has its end code and the
-/// remaining bits of its last words, which need at most 5 bytes in real backups. More bytes mean that the block
-/// contains more than `out` can hold.
+/// The most bytes that may remain in the block when `out` is full. In a real block, only the end code and the unused
+/// bits of its last words remain, at most 5 bytes. If more bytes remain, the block contains more than `out` can hold.
 const MOST_LEFT: usize = 8;
 /// Number of bytes that one copy moves.
 const STRIDE: usize = COMMON_LENGTH;
@@ -45,8 +44,8 @@ pub(super) fn decompress_by_symbols(block: &[u8], out: &mut [u8]) -> Result<(), 
     finish(&table, &mut Bits::new(codes), out, 0)
 }
 
-/// Decodes a block. `RUNS` says whether many symbols are single bytes in runs. The tables and loops for blocks with
-/// runs differ from those for other blocks.
+/// Decodes a block. `RUNS` says whether the block has many single bytes in succession (runs). Blocks with runs are
+/// decoded with other tables and loops than other blocks.
 fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Result<(), Malformed> {
     let mut table = Table::<RUNS>::EMPTY;
     table.fill(order);
@@ -57,9 +56,9 @@ fn decode<const RUNS: bool>(order: Order, codes: &[u8], out: &mut [u8]) -> Resul
 
 /// Decodes while enough bytes are left in the input and in `out`. Returns how many bytes of `out` are written.
 ///
-/// Every symbol is decoded as a match. If the symbol is a byte, this byte then replaces the first copied byte.
-/// Therefore no branch depends on the kind of the next symbol, which is unpredictable. With `RUNS`, runs of bytes are
-/// decoded first, in a loop.
+/// Every symbol is first treated as a match, whose bytes are copied. If the symbol is a byte, this byte then replaces
+/// the first copied byte. In this way the code needs no branch on the kind of the next symbol, which the processor
+/// could not predict. With `RUNS`, runs of bytes are decoded first, in a loop.
 #[expect(clippy::indexing_slicing, reason = "ROOM bytes are left wherever two are written")]
 fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u8]) -> Result<usize, Malformed> {
     // The state is copied so that the compiler keeps it in registers.
@@ -101,8 +100,8 @@ fn run<const RUNS: bool>(table: &Table<RUNS>, state: &mut Bits<'_>, out: &mut [u
         bits.take(Entry::<RUNS>::bits(entry));
         // At least 18 bits are left, which is enough to look up the next symbol before the refill.
         let next = table.look_up(bits.window);
-        // For a byte, the copy reads from a place that was not written recently; reading a place just written would
-        // stall the processor.
+        // If the symbol is a byte, the copied bytes are not used. The copy then reads from a place that was not written
+        // recently, because reading a place just written would stall the processor.
         let mask = Entry::<RUNS>::mask(entry);
         let from = at.wrapping_sub(distance) & mask as usize;
         if from >= at {
@@ -195,8 +194,8 @@ fn finish<const RUNS: bool>(
         let mut entry = table.entry(bits.window).ok_or(Malformed)?;
         if entry & LITERAL != 0 {
             if Entry::<RUNS>::length(entry) > out.len() - at {
-                // The entry may combine two bytes. If only one byte of output is missing, the bits after its code are
-                // not a second byte, although they look like one.
+                // The entry may combine two bytes. If only one byte of output is missing, the second byte is wrong: the
+                // bits after the first code are not a code.
                 entry = table.single(bits.window).ok_or(Malformed)?;
             }
             bits.take(Entry::<RUNS>::bits(entry));
@@ -229,8 +228,8 @@ fn finish<const RUNS: bool>(
 fn copy(out: &mut [u8], at: usize, distance: usize, length: usize) {
     let (mut from, mut to, end) = (at - distance, at, at + length);
     if end + 2 * STRIDE <= out.len() {
-        // Copies whole strides; bytes written beyond the end will be overwritten by the next symbols. A distance
-        // shorter than a stride is doubled until it reaches a stride.
+        // Copies whole strides. Bytes written beyond the end will be overwritten by the next symbols. If the distance
+        // is shorter than a stride, the copied pattern is first doubled until it is at least as long as a stride.
         let mut period = distance;
         while period < STRIDE && to + period < end {
             put_two(out, to, two(out, from));

@@ -27,15 +27,15 @@ struct Sound {
     contents: Vec<Content>,
     /// For each file, the byte ranges that a checksum covers. The list is empty for a file that no trial damages.
     covered: Vec<Vec<std::ops::Range<u64>>>,
-    /// The index of the first file that trials may damage. The files before it are the full backup on which a
-    /// differential is based.
+    /// The index of the first file that trials may damage. Files before this index belong to the full backup on which a
+    /// differential backup is based.
     first: usize,
     baseline: Baseline,
     _folder: TempDir,
     paths: Vec<PathBuf>,
 }
 
-/// A form of backup.
+/// A form of backup: its type, compression, checksums and number of stripes.
 #[derive(Clone, Copy)]
 struct Choice {
     name: &'static str,
@@ -184,8 +184,9 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     }
 }
 
-/// The checksum of a region; `None` if the region does not consist of whole sectors. Like a page checksum, it does not
-/// reveal two changes that cancel each other out, for example in the filler after the last extent.
+/// Computes the checksum of a region; `None` if the region does not consist of whole sectors. Like a page checksum,
+/// this checksum does not reveal two changes that cancel each other out, for example in the filler after the last
+/// extent.
 fn sum(bytes: Option<&[u8]>) -> Option<u32> {
     let sectors = bytes?.as_chunks::<512>();
     let words = |sector: &[u8; 512]| sector.as_chunks().0.iter().fold(0, |sum, word| sum ^ u32::from_le_bytes(*word));

@@ -8,7 +8,7 @@ use crate::process::{Done, Program};
 
 /// The text that the output file contains before the program runs.
 pub(super) const BEFORE: &str = "what an earlier check said\n";
-/// The bit of the exit status for findings. The next constant is the bit for something that could not be read.
+/// Bits of the exit status: `CORRUPT` means findings, and `BLIND` means that something could not be read.
 const CORRUPT: i32 = 1;
 pub(super) const BLIND: i32 = 4;
 /// A database on disk, and whether it is sound.
@@ -50,8 +50,8 @@ impl Case<'_> {
         self.same_or_told(&self.undisturbed(), done)
     }
 
-    /// The answer must equal the answer of an undisturbed run, or it must report that something could not be read. In
-    /// either case it must not contain findings that an undisturbed run does not have.
+    /// Checks that the answer equals the answer of an undisturbed run, or reports that something could not be read. In
+    /// either case, all its findings must also be findings of an undisturbed run.
     pub(super) fn same_or_told(&self, clean: &Done, done: &Done) -> Verdict {
         if !done.is_orderly() {
             return Verdict::Broke(done.story());
@@ -70,8 +70,8 @@ impl Case<'_> {
         }
     }
 
-    /// The findings must equal those of an undisturbed run. Other parts of the answer may be missing only if the
-    /// program reports that they are missing. The program may also refuse the run before it reads anything.
+    /// Checks that the findings equal those of an undisturbed run. If other parts of the answer are missing, the
+    /// program must report this. The program may also refuse the run before it reads anything.
     pub(super) fn same_findings_or_refused(&self, clean: &Done, done: &Done) -> Verdict {
         let is_told = done.code.is_some_and(|code| code & (BLIND | 16) != 0) && !done.stderr.trim().is_empty();
         // If the folder for temporary files cannot be used, the program reports that before the check.
@@ -87,7 +87,7 @@ impl Case<'_> {
         }
     }
 
-    /// The output file must still contain [`BEFORE`], or it must contain a complete answer.
+    /// Checks that the output file either still contains [`BEFORE`] or contains a complete answer.
     pub(super) fn whole(&self, output: &Path) -> Result<(), String> {
         let clean = self.undisturbed().stdout;
         match std::fs::read_to_string(output) {

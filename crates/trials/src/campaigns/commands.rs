@@ -1,5 +1,5 @@
-//! Runs the program with files in any order, folders, links and pipes, and with options that only affect how it reads.
-//! The answer must always be the same.
+//! Runs the program with different inputs (files in any order, folders, links, pipes) and with options that only affect
+//! how the program reads. The answer must always be the same.
 
 use std::path::{Path, PathBuf};
 
@@ -268,7 +268,7 @@ impl Commands<'_> {
             add(&["--spool-limit", "1GB"]);
         }
         let is_direct = |path: &String| source::open(&[PathBuf::from(path)], &[], true).is_ok();
-        // File systems in memory do not support direct reads.
+        // The option is used only where direct reads are possible: file systems in memory do not support them.
         if !is_piped && random.below(4) == 0 && paths.len() == 1 && paths.iter().all(is_direct) {
             add(&["--direct"]);
         }

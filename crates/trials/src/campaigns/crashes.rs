@@ -1,5 +1,5 @@
-//! Databases that were stopped while in use. After recovery they must equal the true content that the lab knows,
-//! whatever options are used.
+//! Databases that were stopped while in use. With any options, recovery must lead to the true content, which the lab
+//! knows.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use trials::in_use::{self, Recovered, contents, differences, in_memory, live_row
 
 /// The maximum number of transactions in a workload.
 const TRANSACTIONS: usize = 120;
-/// Every fifth crash is also recovered by the program as a process, with each set of options.
+/// In every fifth trial, the program, run as a process, also recovers the crashed database with each set of options.
 const COMMANDS_EVERY: u64 = 5;
 /// Memory grants of recoveries, in bytes. All data fits into the first grant. The second grant is so small that
 /// recovery needs temporary files and has no memory for a table of pages.
@@ -37,7 +37,8 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let stop = match random.below(4) {
         0 | 1 => Stop::WithoutOpen,
         2 => Stop::WithOpen,
-        // The workload writes at least one record, because a database without log records is at rest.
+        // The workload writes at least one record before it stops, because a database without log records needs no
+        // recovery.
         _ => Stop::After(1 + random.below(workload.records() as usize) as u64),
     };
     let flush = match random.below(6) {
@@ -94,8 +95,8 @@ fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) 
     Ok(if doubt.is_some() { Verdict::NotVerified } else { Verdict::Kept })
 }
 
-/// A check of a sound database must not have findings only because the log is missing, or because the log is from
-/// another point in time.
+/// Checks a sound database once without its log and once with the log of another point in time. Neither may lead to
+/// findings.
 fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Result<(), Verdict> {
     let is_silent = |pages: &dyn PageSource, what: &str| {
         let report = check_pages(pages, seed);
@@ -131,8 +132,8 @@ pub(crate) fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(
     if is_same { Ok(()) } else { Err(Verdict::Differs("other pages are not recovered with less memory".to_owned())) }
 }
 
-/// The recovered rows must equal the rows of the truth. If no transaction was open at the crash, the recovered pages
-/// must also equal the pages of the truth.
+/// Checks that the recovered rows equal the true rows. If no transaction was open at the crash, the recovered pages
+/// must also equal the true pages.
 fn as_the_truth(recovered: &dyn PageSource, crashed: &Crashed) -> Result<(), Verdict> {
     let truth = &crashed.truth;
     if truth.open.is_empty()
@@ -173,7 +174,8 @@ fn commands(
             return Err(Verdict::Broke(format!("{way:?}: recovery {state}, expected exit {code}: {}", done.story())));
         }
         let lines = lasting(&done.stdout);
-        // The program lists what could not be recovered; the expected answer of the library does not.
+        // In a partial recovery, the program's output also lists what could not be recovered. The library's expected
+        // answer has no such lines, so the two are not compared.
         let is_same = if is_partial { true } else { expected.is_json(&lines) };
         if !is_same || *first.get_or_insert_with(|| lines.clone()) != lines {
             return Err(Verdict::Differs(format!("{way:?}: another answer")));

@@ -58,7 +58,7 @@ fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mut
     let is_protection = site.bytes == PROTECTED_WORD;
     let is_stale = has_checksum && (is_protection || random.below(STALE_EVERY) == 0);
     if is_protection && !has_checksum || is_stale {
-        // Changes the page in its form on disk, so that its sectors keep their torn bits.
+        // The change is applied to the page as it is on disk, so that its sectors keep their torn bits.
         page = subject.files.read_page(site.page)?;
         let flips = old.iter().zip(&new).map(|(old, new)| old ^ new);
         page.get_mut(site.bytes.clone())?.iter_mut().zip(flips).for_each(|(byte, flips)| *byte ^= flips);

@@ -1,5 +1,5 @@
-//! Hostile logs. If a log was changed, the program must refuse the log, report what it could not verify, or recover the
-//! true rows of the database.
+//! Recovery with hostile logs. If a log was changed, the program must refuse the log, report what could not be
+//! verified, or recover the true rows of the database.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -126,7 +126,8 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
         // If no checksum protects the log, its records may have any content, and so may the pages that recovery makes
         // from these records.
         let is_another_log = matches!(changed.kind, "of another database" | "another log under this header");
-        // The blocks of another log are intact. If they contradict the pages, either the log or the pages are wrong.
+        // The blocks come from an intact log of another database. If they contradict the pages, it is not clear whether
+        // the log or the pages are wrong.
         let is_contradicted = is_another_log && finding.check.phase == registry::Phase::Log;
         return match is_protected && !is_contradicted {
             true => (Verdict::FalseAlarm(finding.text(&report.names())), None),
@@ -142,7 +143,7 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
     }
 }
 
-/// The reason why a complete report may have no findings; `None` if it should have findings.
+/// Returns the reason why a report without findings is allowed; `None` if the report should have findings.
 fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protected: bool) -> Option<&'static str> {
     let rows = live_rows(&recovered.pages);
     if rows == live_rows(&in_memory(&used.crashed.truth.files)) {
@@ -151,7 +152,8 @@ fn reason(used: &InUse, changed: &Changed, recovered: &Recovered<'_>, is_protect
     if !is_protected {
         return Some("no checksum protects the log");
     }
-    // If a completely written block was damaged later, recovery must report that.
+    // The recovered rows may be the rows of an earlier crash only if the change looks like an interrupted write. If a
+    // completely written block was damaged later, recovery must report the damage.
     let is_as_cut = match changed.kind {
         "bytes" => changed.leaves_a_cut_write,
         "VLF header" | "cyclic" => false,

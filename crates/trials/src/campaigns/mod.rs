@@ -32,7 +32,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, Subject, Subjects, store};
 
-/// Adding this number to a seed selects a different database.
+/// The number to add to a seed to select a different database.
 const ANOTHER: u64 = 50;
 
 /// Data that all trials share.
@@ -192,7 +192,7 @@ impl Campaign {
     }
 }
 
-/// Runs a trial on a damaged database. `mutant` makes the damage; it may use bytes of a second database.
+/// Runs a trial on a damaged database. `mutant` damages the first of two databases, and may use bytes of the second.
 fn damaged(bench: &Bench, seed: u64, mutant: impl FnOnce(&Subject, &Subject, &mut Random) -> Mutant) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + ANOTHER);

@@ -1,6 +1,6 @@
-//! Real databases at rest are taken back along their logs to earlier points in time at which they were in use. Recovery
-//! must then restore the state of that point in time. Some trials also remove the last changes of a page or change a
-//! byte. In these trials, the comparison of the pages with the log must report the damage.
+//! Takes real databases at rest back along their logs, to earlier points in time at which they were in use. Recovery
+//! must then restore the state of the chosen point in time. Some trials also damage a page: they remove its last
+//! changes or change a byte. In these trials, the comparison of the pages with the log must report the damage.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,8 +90,8 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     Outcome::new(kind, what + &page, verdict)
 }
 
-/// Judges the recovery of the pages; returns an error if it failed. `truth` is the state of the pages at that time;
-/// `None` if a transaction was open.
+/// Judges the recovery of the pages; returns an error if the recovery failed. `truth` is the state of the pages at the
+/// point in time to which the log leads, or `None` if a transaction was open at that time.
 fn recovered(source: &MemoryFiles, log: &Path, truth: Option<&MemoryFiles>, seed: u64) -> Result<Verdict, Verdict> {
     let broke = |text: String| Verdict::Broke(text);
     let [one, other] = GRANTS.map(|grant| recover(source, log, grant));
@@ -111,7 +111,8 @@ fn recovered(source: &MemoryFiles, log: &Path, truth: Option<&MemoryFiles>, seed
     let Some(truth) = truth else {
         return Ok(if recovered.doubt().is_some() { Verdict::NotVerified } else { Verdict::Kept });
     };
-    // The trial may take any earlier checkpoint for the one in the boot page, also one that a server would have replaced.
+    // The trial may use an earlier checkpoint than a server would have in the boot page. The log then contains
+    // checkpoints that the boot page does not know, and recovery is right to report a doubt.
     let is_expected = |doubt: &String| doubt.contains("checkpoints that the boot page does not know");
     if let Some(doubt) = recovered.doubt().filter(|doubt| !is_expected(doubt)) {
         return Err(broke(format!("not recovered: {doubt}")));
@@ -164,8 +165,9 @@ fn plant(
     })
 }
 
-/// Changes one byte of a page, in the part that its last log record wrote. The page must already contain the change of
-/// this record, because the audit compares a page with the log only if the page contains all its logged changes.
+/// Changes one byte of a page, within the bytes that the last log record of the page wrote. The page must already
+/// contain the change of this record, because the audit compares a page with the log only if the page contains all its
+/// logged changes.
 fn changed_image(
     pair: &Pair,
     moment: &Moment,

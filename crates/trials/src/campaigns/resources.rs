@@ -135,7 +135,8 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::Threads => case.same(&faulty("t", &case.arguments(&["--maxdop", "8"]))),
         Kind::OpenFiles => {
             let mut run = case.program.run(&case.arguments(&[]));
-            // The dynamic loader needs one open file.
+            // The limit is at least four open files, because the dynamic loader needs one besides stdin, stdout and
+            // stderr.
             run.limits = format!("ulimit -n {}; ", 4 + random.below(9));
             case.same_or_refused(&run.end())
         }
@@ -188,7 +189,8 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
     }
 }
 
-/// Lets one random read of the data files fail, or this read and all later reads. `which` selects between the two.
+/// Runs the program with a failing read of the data files, chosen at random. `which` says whether only this read fails,
+/// or also all later reads.
 fn at_some_moment(case: &Case<'_>, which: &'static str, random: &mut Random) -> Done {
     let counted = case.folder.join("counted");
     let arguments = case.arguments(&[]);

@@ -13,7 +13,7 @@ use crate::subject::{Content, Subject};
 
 /// The bytes of the page header that contain the LSN.
 const LSN: std::ops::Range<usize> = 40..50;
-/// The reason why a whole file with earlier content may go unnoticed.
+/// The reason why a whole file with earlier content may go unnoticed: the other files have not changed since then.
 const ALL_OLDER: &str = "The other files hold the same at both times: together they are the earlier database.";
 /// The reason why a page with intact earlier content may go unnoticed.
 const LOST_WRITE: &str = "A lost write whose page agrees with all others cannot be noticed without the log.";
@@ -99,8 +99,8 @@ fn others_are_the_same(subject: &Subject, number: usize) -> bool {
 }
 
 /// Whether the present page and its earlier version differ in content that other files repeat. A different LSN alone
-/// does not count. The answer is true for a changed page of a user table. It is false for a catalog page, because
-/// counts in the catalog may be stale. It is also false for a page of off-row values, because no row repeats these
+/// does not count as a difference. The answer is true only for pages of user tables. Pages of the catalog do not count,
+/// because counts in the catalog may be stale. Pages of off-row values do not count, because no row repeats these
 /// values.
 fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes) -> bool {
     let bare = |bytes: &PageBytes| {
@@ -117,8 +117,8 @@ fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes)
     is_of_a_table && !is_system && bare(now) != bare(then)
 }
 
-/// The reason why a changed page may go unnoticed; `None` if it must be noticed. A page may go unnoticed if it is
-/// unallocated, or if the new content is an earlier version. It may also go unnoticed if neither the page protection
+/// Returns the reason why a changed page may go unnoticed; `None` if the change must be noticed. There are three
+/// reasons: the page is unallocated, the new content is an earlier version of the page, or neither the page protection
 /// nor a changed field has to reveal the change.
 fn page_reason(
     subject: &Subject,
@@ -135,8 +135,8 @@ fn page_reason(
         return None;
     }
     if is_earlier {
-        // If the earlier version belongs to another index or another level, the neighboring pages contradict it, so the
-        // damage must be noticed.
+        // If the earlier version belongs to another index or another level, the neighboring pages contradict the
+        // earlier version. In this case the damage must be noticed.
         let place = |header: &PageHeader| (header.kind(), header.alloc_unit(), header.level);
         return (place(header) == place(before)).then_some(LOST_WRITE);
     }

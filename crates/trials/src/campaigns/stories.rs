@@ -1,6 +1,6 @@
-//! Stories of a folder that a watcher observes. Backups in it are copied, moved, overwritten, removed, damaged and
-//! repaired. A check of a file's present bytes is the truth about the file; the watcher and its history must both
-//! report that truth.
+//! Random sequences of events, called stories, in a folder that a watcher observes. Backups in the folder are copied,
+//! moved, overwritten, removed, damaged and repaired. A check of the present bytes of a file is the truth about the
+//! file. The watcher and its history must both report this truth.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ type Truth = BTreeMap<&'static str, bool>;
 struct Story<'a> {
     program: &'a Program,
     folder: PathBuf,
-    /// Two full backups of one database, the older one first. The next field has a damaged copy of each.
+    /// Two full backups of one database, the older one first. The next field has a damaged copy of each of them.
     sound: [Vec<u8>; 2],
     rotten: [Vec<u8>; 2],
     /// Whether the labels of a damaged backup name another server or database. If so, the history has a separate row
@@ -54,8 +54,8 @@ impl<'a> Story<'a> {
         let failed = |error: std::io::Error| error.to_string();
         let chain = made.join("chain");
         let (mut seed, mut sound) = (seed, None);
-        // The story needs a backup that a check can verify completely. Any other backup would be reported neither as
-        // sound nor as corrupt.
+        // A story needs a backup that a check can verify completely. The watcher would report any other backup neither
+        // as sound nor as corrupt.
         while sound.is_none() {
             let (path, text) = (chain.display().to_string(), seed.to_string());
             let made = program
@@ -155,8 +155,8 @@ impl<'a> Story<'a> {
             }
             (2, Some(other)) => {
                 let (which, _) = self.files[other];
-                // The changed file gets its old modification time, and also has its old size. A watcher that compares
-                // only size and time would not notice the change.
+                // The file gets damaged content but keeps its size. In half of the cases, its old modification time is
+                // restored. A watcher that compares only size and time would then not notice the change.
                 let time = self.written(other)?;
                 self.put(other, which, false)?;
                 let is_put_back = random.below(2) == 0;

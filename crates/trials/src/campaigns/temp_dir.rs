@@ -42,7 +42,8 @@ pub(super) const FAULTS: [(Fault, &str); 9] = [
     (Fault::ReadsInterrupted, "temporary files with interrupted reads"),
 ];
 
-/// Sizes of databases, in bytes. Damage to every row gives more findings than fit into the minimum grant.
+/// Sizes of databases, in bytes. They are so large that damage to every row gives more findings than fit into the
+/// minimum grant.
 const BYTES: [u64; 2] = [12 << 20, 24 << 20];
 /// A system folder in which no user can create a file, not even root.
 const READ_ONLY: &str = "/proc/self/fdinfo";

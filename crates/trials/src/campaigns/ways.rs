@@ -148,7 +148,7 @@ fn input(random: &mut Random, can_be_backed_up: bool) -> Input {
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + super::ANOTHER);
-    // The rows of the undamaged database must have the values that the lab wrote, even if columns were added or
+    // First, the undamaged database: its rows must have the values that the lab wrote, even if columns were added or
     // dropped.
     if let Err(story) = subject.sound() {
         return Outcome::new("values", subject.name.clone(), Verdict::Differs(story.to_owned()));

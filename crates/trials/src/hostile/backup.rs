@@ -8,7 +8,7 @@ use check::{Options, Silent};
 /// The number of bytes before the data of each change: the offset of the change (4 bytes) and the length of the data (1
 /// byte).
 const CHANGE_HEADER: usize = 5;
-/// A flag in the offset: if set, the XOR checksum of the changed header is corrected.
+/// A flag in the offset of a change. If the flag is set, the XOR checksum of the changed header is corrected.
 const RIGHTED: u32 = 1 << 31;
 const SECTOR_BYTES: usize = 512;
 /// The number of 16-bit words that the XOR checksum covers in the header of a block. The next constant is the number

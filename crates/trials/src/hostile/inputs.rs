@@ -9,8 +9,8 @@ const WORDS: &str = "( ) + - * / % [a] [bb] [ccc] 'x' N'y' 1 0x1F 1.5 and or not
      like in ( datediff(day, substring( ~ ' [ \u{1F600} between NULL CONVERT([int], CONVERT([decimal](38,20), dateadd(month, \
      round( power( stuff( str( replicate( nullif( coalesce( <= ^ & | len( charindex( 9223372036854775807 1e308";
 
-/// Bytes that resemble what the entry point expects. `seeds` come from [`seeds`]. `backup_bytes` is the size of the
-/// backup that the input changes, or 0 if there is none.
+/// Returns bytes that resemble the input that the entry point `target` expects. `seeds` come from [`seeds`].
+/// `backup_bytes` is the size of the backup that the input changes, or 0 if there is no backup.
 pub fn input(target: &str, random: &mut Random, seeds: &[Vec<u8>], backup_bytes: usize) -> Vec<u8> {
     match target {
         "bootstrap" | "database" => return changes(random),

@@ -37,8 +37,10 @@ static IN_USE: LazyLock<Option<InUse>> = LazyLock::new(|| {
 });
 
 /// Applies the changes in `bytes` to the log of a small database. Then reads the changed log to its end, including its
-/// transactions and checkpoints. Each change is u16 part, u16 offset, u8 length, and that number of bytes. The checksum
-/// of a changed block is corrected, unless a flag in the part number forbids it.
+/// transactions and checkpoints.
+///
+/// Each change consists of a part number (u16), an offset (u16), a length (u8), and that number of bytes. The checksum
+/// of a changed block is corrected, unless a flag in the part number forbids this.
 pub fn log_file(bytes: &[u8]) {
     let Some(file) = IN_USE.as_ref().and_then(|used| Temporary::write(&changed(used, bytes))) else { return };
     let Ok(log) = Log::open(std::slice::from_ref(&file.0)) else { return };

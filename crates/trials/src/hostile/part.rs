@@ -7,7 +7,7 @@ use check::part::{Part, SumsError, frames, merge, sweeper};
 use check::{FileRange, HashKey, Options, Silent};
 use source::MemoryFiles;
 
-/// The head of the part. The hashes in the part also cover the head.
+/// The head of the part, that is its first bytes. The hashes in the part also cover the head.
 const HEAD: &[u8] = b"hostile";
 
 /// A small lab database, and the payload of the part that a check with a single task writes.

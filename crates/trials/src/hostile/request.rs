@@ -2,7 +2,8 @@
 
 use requests::{BODY_BYTES, HEAD_BYTES, Route, fields, parse, route};
 
-/// Reads a request: its head, every shorter beginning of the head, the route of its target, and the fields of its body.
+/// Parses a request: its head, its head cut off at various lengths, the route of its target, and the fields of its
+/// body.
 pub fn request(bytes: &[u8]) {
     let parsed = parse(bytes);
     if let Err(status) = parsed {
@@ -10,8 +11,8 @@ pub fn request(bytes: &[u8]) {
     }
     if let Ok(Some(head)) = &parsed {
         assert!(head.head_bytes <= bytes.len().min(HEAD_BYTES) && head.body_bytes <= BODY_BYTES, "{head:?}");
-        // A request must count as incomplete until its whole head has arrived. It must not be refused earlier, or be
-        // read as another request.
+        // While the head is incomplete, the parser must report an incomplete request. It must neither refuse the
+        // request nor read it as another request.
         for length in (0..head.head_bytes).rev().take(64).chain((0..head.head_bytes).step_by(97)) {
             let piece = parse(bytes.get(..length).unwrap_or_default());
             assert!(matches!(piece, Ok(None)), "{length}: {piece:?}");

@@ -36,8 +36,9 @@ pub(super) fn sites(
         for column in &rowset.layout.columns {
             let (_, null_bit, bit) = column.place(level);
             let name = name(database, rowset, column, is_leaf, space.slot == 0);
-            // An added column may have the offset of a dropped column. A row that was written before the new column was
-            // added has no value for it.
+            // An added column may have the offset of a dropped column. If a row was written before the column was
+            // added, the bytes at this offset may belong to the dropped column, and the row has no value for the added
+            // column.
             let is_null = record.null_bit(null_bit) == Some(true) || null_bit > 0 && !record.has_column(null_bit);
             let put = |bytes, bit| Site { page, slot: Some(space.slot), bytes, bit };
             if let Some(place) = place(column, level, &record, space.bytes.start, &of_slot) {
@@ -76,7 +77,8 @@ fn structure(database: &Database, rowset: &Rowset, record: &Record<'_>, is_leaf:
     })
 }
 
-/// The name of the column for a row of a system table. For other tables, a description of how the column is used.
+/// Returns the name of a column for the report. For a system table, this is the name of the column; for other tables,
+/// it is a description of how the column is used.
 fn name(database: &Database, rowset: &Rowset, column: &RowsetColumn, is_leaf: bool, is_first: bool) -> String {
     let is_table = rowset.index_id <= 1 && is_leaf;
     let is_key = column.key_ordinal > 0;
@@ -128,7 +130,7 @@ fn place(
         _ => of_slot
             .iter()
             .find(|instance| {
-                // Values of a sparse vector also have an index.
+                // The values of a sparse vector also have an index, but it is not the number of a variable column.
                 instance.field.structure != Structure::SparseVector
                     && instance.field.place == Place::Part(Part::VariableColumn)
                     && instance.index == Some(offset.unsigned_abs() - 1)

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use check::{Finding, Report};
 use format::PageId;
 
-/// Whether a finding of `report` names one of `pages`. The page may be in the text of the finding, or in one of its
-/// columns for places in TABLERESULTS and JSON. The address of a row also counts as the name of its page.
+/// Whether a finding of `report` names one of `pages`. The page ID may be in the text of the finding, or in one of the
+/// columns in which TABLERESULTS and JSON show places. The address of a row also counts as the name of its page.
 pub fn names_any(finding: &Finding, report: &Report, pages: &BTreeSet<PageId>) -> bool {
     let places = [finding.page, finding.ref_page].into_iter().flatten();
     let text = finding.text(&report.names());

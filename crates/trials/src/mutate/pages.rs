@@ -9,8 +9,8 @@ use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::PageSource;
 
-/// The role of a page. Pages have different roles if the same header field matters more on one of them than on the
-/// other.
+/// The role of a page. Two pages have different roles if the same header field is important on one page and less
+/// important on the other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum PageRole {
     /// Page 0 of a file.

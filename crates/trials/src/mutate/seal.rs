@@ -20,7 +20,7 @@ pub fn seal(page: &mut PageBytes) {
         let sum = checksum(page);
         page[PROTECTED_WORD].copy_from_slice(&sum.to_le_bytes());
     } else if flags & page_flags::TORN_BITS != 0 {
-        // Each write of the page changes the two torn bits of a sector from 1 to 2 or from 2 to 1.
+        // The torn bits of a sector alternate between 1 and 2 with each write of the page.
         let pattern = match page[PROTECTION_WORD] & 3 {
             2 => 2u8,
             _ => 1,

@@ -1,5 +1,5 @@
-//! Finds the places at which a database can be changed. Such a place is called a site. Sites are grouped by structure
-//! and field.
+//! Finds the places, called sites, at which the fields of a database can be changed. Sites are grouped by structure and
+//! field.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,9 +15,11 @@ use super::pages::{PageRole, Pages};
 use super::random::mix;
 use super::verbs::Verb;
 
-/// The number of sites that are kept per field. Tests damage the first few sites, and take values from the others.
+/// The number of sites to keep per field. Tests damage the first few of these sites, and use values of the remaining
+/// sites as replacements.
 const KEPT: usize = 24;
-/// The number of bits of a bitmap that are changed after the bit of the last page or extent in the file.
+/// The number of bits to change behind the end of a bitmap, that is after the bit of the last page or extent in the
+/// file.
 const BITS_BEHIND_END: u32 = 4;
 
 /// A place on a page that holds one value of a field.
@@ -64,8 +66,8 @@ impl Site {
     }
 }
 
-/// Some sites of one field. They are drawn at random from all pages, and every site is equally likely. The draw depends
-/// on the seed.
+/// Some sites of one field, drawn at random from all pages with equal probability. The same seed leads to the same
+/// draw.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     drawn: BTreeMap<u64, Site>,

@@ -156,8 +156,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Damaged links: the next page of a page is the page itself or belongs to another chain, or an index page is its
-    /// own child.
+    /// Adds damaged links. Either the next page of a page is the page itself or a page of another chain, or an index
+    /// page is its own child.
     fn chains(&mut self) {
         for (role, pages) in self.roles() {
             if !matches!(role, PageRole::Iam | PageRole::Clustered | PageRole::Leaf | PageRole::Node) {

@@ -1,6 +1,6 @@
-//! The rows of the catalog, column by column. Each column of each base table is changed on sealed pages. The result
-//! says for each column whether a check notices the changes, once with and once without comparing the facts that base
-//! tables store twice.
+//! Tests how well a check notices changes to the catalog, column by column. Each column of each base table is changed,
+//! and the page protection is corrected. The result says for each column whether a check notices the changes: once with
+//! and once without the comparison of facts that base tables store twice.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -94,7 +94,7 @@ fn silence_has_a_reason() -> Result<(), Failed> {
     if without.is_empty() { Ok(()) } else { Err(format!("no reason: {without:?}").into()) }
 }
 
-/// The columns for which some change went unnoticed.
+/// Returns the columns in which at least one change went unnoticed.
 pub fn silent() -> Vec<(String, String)> {
     parse(BASELINE).into_iter().filter(|(_, tally)| tally.silent() > 0).map(|(name, _)| name).collect()
 }

@@ -1,5 +1,5 @@
-//! Changes every field of the log structures, in logs that recovery needs. The data files are then checked with each
-//! changed log.
+//! Changes every field of the log structures, in logs that recovery needs. With each changed log, the data files are
+//! then recovered and checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -36,8 +36,8 @@ const SEED: u64 = 1;
 /// An offset in a log record. In a record about a row, the description of the changed bytes starts here. In other
 /// records, the fields that are specific to the operation start here.
 const PIECE: u16 = 0x30;
-/// The operations in whose records the general header is changed. If recovery treats several operations alike, only one
-/// of them is listed.
+/// The operations for whose records the fields of the general record header are changed. If recovery treats several
+/// operations alike, only one of them is listed.
 const COMMON: [Operation; 9] = [
     Operation::INSERT_ROWS,
     Operation::DELETE_ROWS,
@@ -147,7 +147,7 @@ fn silence_has_a_reason() -> Result<(), Failed> {
     if without.is_empty() { Ok(()) } else { Err(format!("no reason: {without:?}").into()) }
 }
 
-/// The fields for which some change went unnoticed.
+/// Returns the fields for which at least one change went unnoticed.
 pub fn silent() -> Vec<(String, String)> {
     parse(BASELINE).into_iter().filter(|(_, tally)| !tally.is_noticed()).map(|(name, _)| name).collect()
 }
@@ -230,9 +230,10 @@ fn write(folder: &Path, log: &[u8]) -> std::path::PathBuf {
     path
 }
 
-/// The fields of the log's file header, of its VLFs, and of the blocks and records that recovery needs. The last block
-/// is left out, because damage to it only makes the log end earlier, as after a crash. Records of pages that are free
-/// at the end of the log are also left out, because the content of these pages does not matter.
+/// Returns the fields to change: those of the log's file header, of its VLFs, and of the blocks and records that
+/// recovery needs. The last block is left out, because damage to this block only makes the log end earlier, as after a
+/// crash. Records of pages that are free at the end of the log are also left out, because the content of these pages
+/// does not matter.
 fn sites(log: &Log, source: &MemoryFiles, crashed: &Crashed) -> BTreeMap<(String, String), Vec<Site>> {
     let (file, truth) = (&crashed.log.1, &crashed.truth.files[0].1);
     let mut sites: BTreeMap<(String, String), Vec<Site>> = BTreeMap::new();
@@ -306,7 +307,7 @@ fn map_of(record: &LogRecord<'_>) -> &'static str {
     }
 }
 
-/// Whether the effect of this record is completely replaced by a later record, which formats the same page or sets the
+/// Whether a later record completely replaces the effect of this record, because it formats the same page or sets the
 /// same PFS byte. `replaced` contains the pages and PFS bytes of later records.
 fn is_replaced(record: &LogRecord<'_>, replaced: &mut BTreeSet<(PageId, Option<u16>)>) -> bool {
     let Some(page) = record.on_page().map(|change| change.page) else { return false };
@@ -352,8 +353,8 @@ fn add(
         let Field { place: Place::At(at), width: Width::Bytes(width), .. } = *field else { continue };
         let start = bytes.start + usize::from(at);
         let range = start..start + usize::from(width);
-        // On disk, the first byte of each sector is a status byte. The byte that it replaces is stored at the end of
-        // the block.
+        // On disk, a status byte replaces the first byte of each sector, and the replaced byte is stored at the end of
+        // the block. Fields that contain such a byte are therefore left out, except at the start of the block.
         let has_status = |part: &Part| {
             range.clone().any(|byte| (byte - part.at).is_multiple_of(SECTOR_BYTES)) && range.start != part.at
         };
@@ -397,8 +398,8 @@ impl Job<'_> {
     }
 }
 
-/// The changes to try. Each field is changed at one site by every verb. One of the verbs is also tried without
-/// correcting the checksum.
+/// Returns the changes to try. For each field, one site is chosen and changed by every verb. With one of these verbs,
+/// the site is also changed without correcting the checksum.
 fn jobs(used: &InUse) -> Vec<Job<'_>> {
     let mut random = Random::new(SEED);
     let mut jobs = Vec::new();

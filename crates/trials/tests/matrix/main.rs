@@ -1,8 +1,9 @@
-//! The mutation matrix. Every field of every structure is changed by every verb. A check must notice each change,
-//! unless the field is listed with a reason why its changes cannot be noticed. docs/sensitivity.md shows the result.
+//! The mutation matrix. Every field of every structure is changed by every verb (a way to change a field, such as
+//! flipping a bit). A check must notice each change, unless the field is on the list of fields whose damage may go
+//! unnoticed; the list gives the reasons. docs/sensitivity.md shows the result.
 //!
-//! The real database files are not part of the repository. They are expected in `target/corpus` (see CONTRIBUTING.md);
-//! without them, the matrix over them is reported as ignored.
+//! The real database files are not part of the repository. They are expected in `target/corpus` (see CONTRIBUTING.md).
+//! Without them, the part of the matrix that uses them is reported as ignored.
 
 #![expect(clippy::expect_used, clippy::panic, unreachable_pub, reason = "a test harness of its own")]
 
@@ -25,7 +26,7 @@ fn main() {
         None => Ok(Completion::ignored_with("no real database files in target/corpus")),
     };
     trials.push(Trial::ignorable_test("matrix: real databases", real));
-    // The whole matrix takes minutes, so it belongs to the full tier.
+    // The whole matrix takes minutes, so it runs only in the full tier of the tests.
     let trials = trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }

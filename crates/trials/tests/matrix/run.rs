@@ -16,8 +16,8 @@ use format::{PAGE_BYTES, Page, PageId};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{Damage, PROTECTED_WORD, Pages, Site, Survey, Verb, damages, names_any, seal};
 
-/// If a field is a single bit, the number of its damaged sites is multiplied by this factor, because a verb can only
-/// set or clear the bit.
+/// The factor by which the number of damaged sites is multiplied for a field of a single bit. Such a field needs more
+/// sites, because a verb can only set or clear the bit.
 const BITS_PER_SITE: usize = 4;
 /// The time limit for a mutant is the time for the sound database, multiplied by this factor, plus `SLACK`.
 const SLOWER: u32 = 10;
@@ -158,8 +158,8 @@ impl Subject {
         }
         if let Some(first) = report.findings.first() {
             let names = |finding: &check::Finding| names_any(finding, &report, damaged);
-            // Findings without a page are skipped, because some messages name no place. A finding that is not counted
-            // in the summary continues the finding before it.
+            // The first finding with a page is judged, because some messages name no place. A finding of the class
+            // `Uncounted` only continues the finding before it, so both are judged together.
             let places = || report.findings.iter().skip_while(|finding| finding.page.is_none());
             let rest = places().skip(1).take_while(|finding| finding.class() == Class::Uncounted);
             let first_names = places().take(1).chain(rest).any(|finding| names(&finding));

@@ -1,4 +1,4 @@
-//! The matrix as a table. Compares a run with the committed results and the exemptions.
+//! The matrix as a table, and the comparison of a run with the committed results and the exemptions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -223,7 +223,7 @@ fn print(rows: &Rows) -> String {
     lines
 }
 
-/// The three check IDs that most often belong to the first finding.
+/// Returns the three check IDs that first findings have most often.
 fn first(row: &Row) -> Vec<&str> {
     let mut ids: Vec<(&String, &u32)> = row.ids.iter().collect();
     ids.sort_by_key(|(id, count)| (std::cmp::Reverse(**count), id.as_str()));

@@ -1,5 +1,5 @@
-//! Tests of `mdfsck advise`. The steps for each kind of damage are compared with committed tables that people can read.
-//! Further tests require that each step has the effect that it promises.
+//! Tests of `mdfsck advise`. The steps for each kind of damage are compared with committed tables, so that people can
+//! review the steps. Further tests require that each step has the effect that it promises.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -20,8 +20,8 @@ fn image(collation: u32) -> Image {
     Image::write(&alphabet::names(collation, 4000, 3), folder.path())
 }
 
-/// The leaf pages of both indexes on names. They are recognized by their row count, which is higher than on pages of
-/// the table and of the catalog.
+/// Returns the leaf pages of both indexes on names. They have more rows than the pages of the table and of the catalog,
+/// so the row count identifies them.
 fn leaves(image: &Image) -> Vec<u32> {
     let is_leaf = |page: &u32| {
         let bytes = *image.page(*page);

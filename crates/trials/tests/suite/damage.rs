@@ -42,7 +42,8 @@ fn every_kind_of_damage_is_seen_where_it_is() {
                 let expected = messages.iter().any(|message| done.messages.contains(message));
                 assert!(expected, "{}: {messages:?}", done.what);
                 let named = found.iter().any(|finding| names_the_page(finding, &done));
-                // If data is missing from a page, only other pages reveal that.
+                // The finding must name the damaged page, except after a truncation or a lost write: then only other
+                // pages reveal the damage.
                 assert!(named || matches!(kind, Kind::Truncated | Kind::LostWrite), "{}", done.what);
                 // A single damaged page causes at most ten findings.
                 assert!(
@@ -76,8 +77,8 @@ fn files_whose_headers_lie_are_damaged_further_or_refused() {
     }
 }
 
-/// Backs up files with wrong values in page headers and slots. In other files, the record of the file header, the boot
-/// page or an allocation map has wrong values.
+/// Backs up files with wrong values. The wrong values are in page headers and slots, or in the record of the file
+/// header, the boot page or an allocation map. The lab must write a backup or refuse the files.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn files_whose_headers_lie_are_backed_up_or_refused() {
@@ -91,7 +92,8 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
     let everywhere = [6, 22, 28, 30, 32, 36, 8190, 8188];
     let lies = everywhere.map(|at| (0..sound.len() / 8192).map(|page| in_page(page, at)).collect::<Vec<_>>());
     let header = (96..200).step_by(2).map(|at| vec![in_page(0, at)]);
-    // Record length, version, name, compatibility level, checkpoint LSN, and recovery fork.
+    // Fields of the boot page's record: record length, version, name, compatibility level, checkpoint LSN, and recovery
+    // fork.
     let boot = [2, 4, 0x34, 0x132, 0x13A, 0x15C, 0x15E, 0x160, 0x164, 0x198].map(|at| vec![in_page(9, 96 + at)]);
     let maps = [2, 3, 6].map(|page| (96..8190).step_by(2).map(|at| in_page(page, at)).collect());
     let mut refused = 0;

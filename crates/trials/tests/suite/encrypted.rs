@@ -141,7 +141,8 @@ fn another_page_where_a_sound_page_links_to_is_found_and_is_doubtful_elsewhere()
     damaged.bytes[next as usize * PAGE_BYTES..][..PAGE_BYTES].copy_from_slice(&other);
     assert_eq!(found(&damaged.check()), [(5256, next)]);
 
-    // Pages of a heap have no links, so nothing shows whether this page is still in use.
+    // The test writes another page over a heap page. Pages of a heap have no links, so nothing shows whether the heap
+    // page is still in use.
     let is_heap = |page: &u32| {
         let header = Page::new(image.page(*page)).header();
         header.page_type == 1 && header.index_id.get() >= 256 && header.prev().is_none() && header.next().is_none()
@@ -196,7 +197,7 @@ fn zeros_may_be_of_a_page_that_is_not_in_use() {
     assert_eq!(found(&report), []);
     assert_eq!(note(&report, "pages of zeros", "allocation pages"), before + 1);
     assert_eq!(note(&report, "links between pages", ""), 2, "both neighbors still link to it");
-    // Gives free pages the form in which an encryption scan leaves them.
+    // Free pages contain only zeros. They get the form that an encryption scan would give them.
     for page in 0..image.pages() {
         if image.page(page).iter().all(|byte| *byte == 0) {
             image.edit(page, |bytes| {
@@ -216,7 +217,8 @@ fn pages_that_a_scan_has_encrypted_already_are_not_verified_and_no_damage() {
     let folder = tempfile::tempdir().unwrap();
     let plain = Image::plain(folder.path());
     let header = |page: u32| *Page::new(plain.page(page)).header();
-    // Four selections: pages of user tables; IAM pages; pages of all base tables; pages of the first base tables.
+    // Selections of pages to encrypt: every other page of user tables, every third IAM page, all pages of base tables,
+    // and the pages of the first base tables.
     let some: [&dyn Fn(u32) -> bool; 4] = [
         &|page| header(page).page_type < 3 && header(page).index_id.get() >= 256 && page % 2 == 0,
         &|page| header(page).page_type == 10 && page % 3 == 0,
@@ -240,7 +242,8 @@ fn flags_of_encryption_hide_no_damage_of_a_database_that_is_not_encrypted() {
     let flag = |bytes: &mut PageBytes| bytes[5] |= (ENCRYPTED >> 8) as u8;
     let is_iam = |page: &u32| Page::new(plain.page(*page)).header().page_type == 10;
     let iam_pages: Vec<u32> = (10..plain.pages()).filter(is_iam).collect();
-    // An IAM page has the encryption flag and an unknown page type. Its IAM chain is damaged.
+    // First, an IAM page gets the encryption flag and an unknown page type. The check must report the damaged IAM
+    // chain.
     let mut image = plain.clone();
     image.edit(iam_pages[0], |bytes| {
         flag(bytes);

@@ -41,8 +41,8 @@ fn table(checks: Vec<(&str, Filter)>, computed: &[&str], indexes: Vec<Index>) ->
         clustered: Some(Index::on("pk_t", &[0]).primary_key()),
         indexes,
         rows: 1500,
-        // Ghost records make the rows of some pages differ in layout. On other pages, all rows except the ghost records
-        // have one layout.
+        // Because of ghost records, the rows of some pages differ in layout. On the other pages, all rows that are not
+        // ghost records have the same layout.
         ghost_every: 70,
         checks: checks.into_iter().map(|(name, check)| (name.to_owned(), check)).collect(),
         ..Table::default()
@@ -125,8 +125,8 @@ fn an_endless_computed_column_is_not_verified() {
     assert_eq!([what.as_str(), scope.as_str()], ["persisted computed columns", "t.computed"]);
 }
 
-/// The check evaluates rows in page order until it reaches the limit of steps per page. With any options, it must
-/// evaluate the same rows and find the same violations.
+/// A check evaluates the rows of a page in order until it reaches the limit of steps per page. With any options, a
+/// check must evaluate the same rows and find the same violations.
 #[test]
 fn a_page_is_evaluated_as_far_as_its_steps_reach() {
     let long = format!("replicate('a',[a]*(4)) like '%{}b%'", "_".repeat(4));

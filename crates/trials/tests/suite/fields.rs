@@ -114,7 +114,8 @@ fn the_level_of_an_index_of_one_page_is_named_whatever_it_is() {
 
 #[test]
 fn a_null_over_bytes_that_were_kept_is_null() {
-    // No index contains the column, so no index has a value to compare with.
+    // The table has no indexes, so there is no other copy of the column's values with which the check could compare
+    // them.
     let files = database(Table { indexes: Vec::new(), ..table() });
     let loaded = catalog::load(&files);
     let rowset = loaded.table_rowsets(object(&loaded)).next().unwrap();

@@ -1,6 +1,6 @@
-//! Tables with added and dropped columns. In rows that were written before a column was added, the reader must find the
-//! value that the column has in these rows now. No check may read the bytes of a dropped column as those of a column
-//! that was added later.
+//! Tables with added and dropped columns. A row that was written before a column was added has no bytes for this
+//! column, so the reader must find the value elsewhere, for example in the default of the column. No check may read the
+//! bytes of a dropped column as the value of a column that was added later.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

@@ -158,8 +158,8 @@ fn any_event_file_is_read_or_refused() {
     run("xel");
 }
 
-/// After an unreadable record, the reader searches for the next block. It once restarted this search at each sector,
-/// and took seconds for 300 kB.
+/// After an unreadable record, the reader must search for the next block only once. An earlier version of the reader
+/// restarted this search at each sector, and took seconds for 300 kB.
 #[test]
 fn damaged_records_of_a_container_are_passed_over_once() {
     let base = corpus(COMPRESSED);
@@ -167,7 +167,7 @@ fn damaged_records_of_a_container_are_passed_over_once() {
         return;
     }
     for (name, bytes) in regressions("backup-compressed") {
-        // On a busy machine a run may take too long. At least one of ten runs must be fast.
+        // A single run may be slow because the machine is busy, so at least one of ten runs must be fast.
         let is_soon = |_| {
             let start = Instant::now();
             hostile::backup(&base, &bytes);

@@ -1,5 +1,5 @@
-//! The lab writes the database of a real backup again as a backup. The result must equal the real backup byte for byte,
-//! except for numbers of unknown meaning.
+//! The lab writes the database of a real backup again as a backup. The new backup must equal the real backup byte for
+//! byte, except for numbers of unknown meaning.
 //!
 //! The real backups are not part of the repository; they are expected in `target/corpus`.
 

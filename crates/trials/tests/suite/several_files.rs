@@ -58,7 +58,7 @@ fn one_file_of_another_time_is_noticed() {
         let mut files = now.clone();
         files[odd].1.clone_from(&then[odd].1);
         match MemoryFiles::open(files) {
-            // The binding ID of the file shows that it belongs to another database.
+            // The reader refuses the files, because the binding ID shows that one file belongs to another database.
             Err(_) => {}
             Ok(files) => assert!(!texts(&run(&files)).is_empty(), "file {} is of another time", odd + 1),
         }

@@ -15,7 +15,8 @@ fn check(folder: &Path, written: &lab::Written) -> Report {
     check::run(&source, &database, &all, &Silent)
 }
 
-/// Writes and checks a database. It must have the rows that the lab wrote, and no findings.
+/// Writes and checks a database. The database must have the rows that the lab wrote, and the check must have no
+/// findings.
 fn prove_sound(description: &Description) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(description, folder.path()).unwrap();
@@ -64,8 +65,8 @@ fn the_entries_schema_of_each_version_is_sound() {
     }
 }
 
-/// If a serial number exceeds the range of its column type, it starts again at 0. The keys are then not in the order of
-/// the row numbers.
+/// Serial numbers that exceed the range of the column type start again at 0. The order of the keys then differs from
+/// the order of the row numbers, and the lab must still write the keys in order.
 #[test]
 fn keys_too_short_for_their_row_numbers_are_in_order() {
     let types = [SqlType::decimal(2, 0), SqlType::char(1), SqlType::nchar(1), SqlType::TINYINT];

@@ -1,5 +1,5 @@
-//! Databases of lab workloads must be sound. After a shutdown, the database must be sound without recovery. After a
-//! crash, it must be sound once it is recovered. Its log can be read to the last record.
+//! Databases of lab workloads must be sound: after a shutdown without recovery, and after a crash with recovery. The
+//! log of each database can be read to its last record.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -125,8 +125,8 @@ fn the_log_is_read_to_the_last_record() {
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_log_out() {
-    // At the end of the older log, an open transaction had freed page (1:658). Another transaction used the page again
-    // later.
+    // With this seed, an open transaction has freed page (1:658) at the end of the older log. In the data files,
+    // another transaction has used the page again.
     let mut random = Random::new(73_147);
     let workload = in_use::workload(in_use::spec(&mut random, 120));
     assert!(random.below(4) == 2 && random.below(6) == 0);
@@ -143,7 +143,8 @@ fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_
     }
 }
 
-/// A crashed database, and the log of another database with the same LSNs: those of this number in the campaign of logs.
+/// Returns a crashed database, and the log of another database with the same LSNs. Both are those of the trial with
+/// this number in the campaign `logs`.
 fn crashed_and_foreign(number: u64) -> (Crashed, Vec<u8>) {
     let mut random = Random::new(number);
     let spec = in_use::spec(&mut random, 40);
@@ -170,7 +171,7 @@ fn recovered_with(crashed: &Crashed, log: &[u8]) -> (Option<String>, Vec<String>
     (recovered.doubt(), report.findings.iter().map(|finding| finding.text(&report.names())).collect())
 }
 
-/// The test keeps only the header page of a log, and replaces the remaining pages by the log of another database. Both
+/// The test keeps only the header page of a log, and replaces everything after it by the log of another database. Both
 /// logs have the same LSNs.
 #[test]
 #[ignore = "full tier: takes seconds"]
@@ -220,8 +221,8 @@ fn records_that_do_not_continue_those_before_them_leave_recovery_in_doubt() {
 }
 
 /// The log has a gap between the start of a transaction and the checkpoint that the boot page names. At this
-/// checkpoint, the transaction was the oldest open transaction. Reading the log from the start of this transaction ends
-/// before any record was read.
+/// checkpoint, the transaction was the oldest open transaction, so recovery reads the log from the start of this
+/// transaction. Because of the gap, no record can be read.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn a_gap_between_the_oldest_open_transaction_and_the_checkpoint_keeps_the_log_out() {

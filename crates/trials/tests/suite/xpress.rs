@@ -1,4 +1,5 @@
-//! The lab's compressor and the reader's decompressor must agree. They share no code.
+//! The lab's compressor and the reader's decompressor share no code, so they test each other: decompression must return
+//! the original data.
 
 use lab::backup::compress;
 use trials::mutate::Random;
@@ -14,8 +15,8 @@ fn what_is_compressed_comes_back() {
     let mut dice = Random::new(7);
     for round in 0..600usize {
         let length = [1, 2, 3, 63, 64, 65, 80, 300, 5000, 65_536][round % 10] + round % 3 * usize::from(round % 10 < 9);
-        // The data contains few or many different byte values. They occur as single bytes, or as pieces that repeat at
-        // all distances.
+        // The data contains few or many different byte values: as single bytes, or in pieces that repeat at near and
+        // far distances.
         let kinds = 1 + dice.below([2, 7, 40, 256][round / 10 % 4]);
         let mut data: Vec<u8> = Vec::with_capacity(length);
         while data.len() < length {

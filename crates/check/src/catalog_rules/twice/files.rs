@@ -157,7 +157,8 @@ fn row_alone(attributes: &[Option<String>; ATTRIBUTES.len()], place: impl Fn() -
     }
 }
 
-/// Converts a value to text, so that values from different places can be compared.
+/// Converts a value to text, so that values from different places can be compared. `None` for a missing GUID or an
+/// unknown file type.
 fn shown(column: &str, value: &[u8]) -> Option<String> {
     Some(match column {
         "lname" | "pname" => text(value),

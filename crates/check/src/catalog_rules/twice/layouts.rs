@@ -50,11 +50,11 @@ pub(super) fn check(database: &Database, verdicts: &mut Verdicts<'_>) {
 }
 
 /// The offset of the first byte of a column, the offset after its last byte, and whether these bytes belong to this
-/// column alone. They do if the column is in use and is not of type bit.
+/// column alone. Only the bytes of a dropped column or of a bit column may be shared.
 type Span = (u32, u32, bool);
 
 /// Checks that the fixed columns fill the fixed part of the record, and that the catalog stores the right length of the
-/// fixed part.
+/// fixed part. Returns a description of the first contradiction, if any.
 fn fixed_part(
     rowset: &Rowset,
     level: Level,
@@ -111,7 +111,7 @@ fn fixed_part(
     })
 }
 
-/// Checks that the variable columns are numbered from 1.
+/// Checks that the variable columns are numbered from 1. Returns a description of the first contradiction, if any.
 fn variable_part(rowset: &Rowset, level: Level, numbers: &mut Vec<u32>) -> Option<String> {
     let number =
         |column: &RowsetColumn| u32::try_from(-i32::from(column.place(level).0)).ok().filter(|number| *number > 0);
@@ -123,6 +123,7 @@ fn variable_part(rowset: &Rowset, level: Level, numbers: &mut Vec<u32>) -> Optio
 }
 
 /// Checks that each column in use has its own null bit, and that the highest null bit is the one in the catalog.
+/// Returns a description of the first contradiction, if any.
 fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u32>) -> Option<String> {
     let bit = |column: &RowsetColumn| column.place(level).1;
     let greatest = rowset.layout.columns.iter().map(bit).max().unwrap_or_default();
@@ -141,7 +142,7 @@ fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u
 }
 
 /// Checks that the key columns are numbered from 1, and that the entries above the leaf contain exactly the key
-/// columns.
+/// columns. Returns a description of the first contradiction, if any.
 fn key_places(rowset: &Rowset, numbers: &mut Vec<u32>) -> Option<String> {
     numbers.clear();
     numbers.extend(rowset.layout.columns.iter().map(|column| u32::from(column.key_ordinal)).filter(|place| *place > 0));

@@ -48,8 +48,8 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
 }
 
 /// Checks that the used pages are not more than the reserved pages, and that a unit with pages has a first page and an
-/// IAM page (38,659 of 38,659). The counts of upgraded databases may be stale: a unit may have more data pages than
-/// used pages.
+/// IAM page (38,659 of 38,659). Returns the wrong values as text, if any. The counts of upgraded databases may be
+/// stale: a unit may have more data pages than used pages.
 fn flaw_of_unit(unit: &AllocUnit) -> Option<String> {
     let AllocUnit { used_pages, data_pages, reserved_pages, .. } = *unit;
     if used_pages < 0 || data_pages < 0 || used_pages > reserved_pages {

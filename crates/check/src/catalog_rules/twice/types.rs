@@ -165,8 +165,9 @@ fn limits(declared: &Declared) -> Option<Limits> {
         kind @ (xtype::TIME | xtype::DATETIME2 | xtype::DATETIMEOFFSET) => {
             let scale_is_right = (0..=7).contains(&scale);
             let info = TypeInfo { xtype: kind, scale: scale as u8, ..TypeInfo::default() };
-            // The precision is the number of characters of a value as text. The text is hh:mm:ss, for some types with a
-            // date before it or an offset after it, and with a decimal point and its digits if the scale is not 0.
+            // The precision is the number of characters of a value as text. The text contains the time as hh:mm:ss. For
+            // datetime2, a date precedes the time; for datetimeoffset, an offset also follows it. If the scale is not
+            // 0, the time has a decimal point and decimal digits.
             let whole = match kind {
                 xtype::TIME => 8,
                 xtype::DATETIME2 => 19,

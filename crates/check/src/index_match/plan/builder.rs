@@ -213,8 +213,9 @@ impl Builder<'_> {
         Ok(origins)
     }
 
-    /// The locator columns after the index's own columns: for a heap, the address of the row; for a clustered index,
-    /// those of its key columns, uniquifier included, that the index does not already have.
+    /// The locator columns after the index's own columns. For a heap, the address of the row. For a table with a
+    /// clustered index, the columns of the clustering key, uniquifier included, that the nonclustered index does not
+    /// already have.
     fn locators(&self, known: KnownColumns<'_>) -> Vec<Origin> {
         let Some(table) = self.table.first() else { return Vec::new() };
         if table.index_id == 0 {

@@ -29,8 +29,8 @@ pub(super) struct Word {
 }
 
 /// The words to hash for each row. Most are non-NULL values in the fixed part. The first word may be a computed
-/// integer, or a value in the sparse vector if the index lacks rows in which it is NULL. The last word may be the
-/// address of the row.
+/// integer, or a value in the sparse vector if the index lacks rows in which this value is NULL. The last word may be
+/// the address of the row.
 #[derive(Clone, Debug)]
 pub(super) struct Words {
     words: Vec<Word>,

@@ -40,12 +40,12 @@ const UPDATE_STATISTICS: &str =
 const EXTENDED_ON_SERVER: &str = "Run DBCC CHECKDB WITH EXTENDED_LOGICAL_CHECKS on a server.";
 
 limits! {
-    // Ranges that another maintenance window must read.
+    // Page ranges that were not read in this maintenance window and must be read in another window.
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
         "the maintenance window ended before these ranges were read; links, keys and rows are compared after all ranges of the database have been read",
         action "No action is needed: the next window continues the check. To read all pages in one run, check without --window.";
 
-    // Limits that turn findings into demoted findings.
+    // Limits that demote findings: something unknown may explain the finding, so it is not a proof.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",
         "the database was not shut down cleanly, and its log was not applied: changes in the log may explain the reported errors",
         action NEEDS_LOG;

@@ -17,8 +17,8 @@ use crate::survey::maps::{FileMap, Single};
 use crate::units::UnitIndex;
 
 impl Follower<'_> {
-    /// Reports pages of a chain that have the ID of another unit: 8959. Assigns them to the unit of the chain, unless
-    /// the other unit's own chain contains them.
+    /// Reports pages of a chain that have the ID of another unit: 8959. Assigns such a page to the unit of the chain,
+    /// unless the own chain of the other unit contains the page too.
     pub(super) fn assign_units(&mut self) {
         let mut in_own_chain = BTreeSet::new();
         let mut foreign = Vec::new();
@@ -55,8 +55,8 @@ impl Follower<'_> {
         }
     }
 
-    /// The filegroup of each file according to the units that have an IAM page for the file. `None` unless there are
-    /// several of these units and all of them are in the same filegroup.
+    /// Returns the filegroup of each file, derived from the units that have an IAM page for the file. The filegroup is
+    /// known only if there are several such units and all of them are in the same filegroup.
     fn filegroups_by_units(&self) -> BTreeMap<u16, Option<u16>> {
         let mut units: BTreeMap<u16, BTreeSet<(u16, UnitIndex)>> = BTreeMap::new();
         for page in self.sound.values() {
@@ -72,9 +72,9 @@ impl Follower<'_> {
         units.into_iter().map(|(file, units)| (file, agreed(units))).collect()
     }
 
-    /// Checks that each unit has one IAM page per interval (message 8947), and that the interval is in the unit's
-    /// filegroup (message 8996). The file header is wrong (message 5250) if its filegroup contradicts the catalog or
-    /// all units that use the file.
+    /// Checks that each unit has one IAM page per interval (message 8947), and that the file of the interval is in the
+    /// unit's filegroup (message 8996). A file header is reported as wrong (message 5250) if its filegroup contradicts
+    /// the catalog, or contradicts all units that use the file.
     pub(super) fn check_intervals(&mut self) -> Intervals {
         let mut wrong_headers = BTreeSet::new();
         let agreed = self.filegroups_by_units();
@@ -116,8 +116,8 @@ impl Follower<'_> {
         intervals
     }
 
-    /// Enters the claims of all IAM pages into `files`. Returns those claims that concern extents which another unit
-    /// had already claimed.
+    /// Enters the claims of all IAM pages into `files`. Returns the claims to extents that another unit had already
+    /// claimed.
     pub(super) fn claim(&mut self, files: &mut [FileMap]) -> Sorter<Claim> {
         let (mut claims, mut unread) = (self.findings.sorter(), Vec::new());
         for (&id, page) in &self.sound {
@@ -213,8 +213,8 @@ pub(crate) fn expected_type_bits(single: Single) -> u8 {
     if single.is_iam { PfsByte::IAM } else { PfsByte::MIXED }
 }
 
-/// The bitmap of the IAM page `id`, which was sound when its chain was followed. `raw` is the page as it is on disk
-/// now; `None` if it is damaged now.
+/// Returns the bitmap of the IAM page `id`, which was sound when its chain was followed. `raw` contains the page as it
+/// is on disk now. `None` if the page has become damaged.
 pub(crate) fn iam_bitmap(id: PageId, raw: &PageBytes) -> Option<[u8; format::allocation::BITMAP_BYTES]> {
     if audit::identity(raw, id).is_some() {
         return None;

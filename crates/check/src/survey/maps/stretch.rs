@@ -63,7 +63,8 @@ impl FileMap {
         for run in owners.chunk_by(|one, next| one == next) {
             (run.len() as u64, run.first().copied().unwrap_or_default()).write(to)?;
         }
-        // Single pages in the last extent may be beyond the end of the file.
+        // A page beyond the end of the file may be claimed as a single page. So the search goes to the end of the last
+        // extent.
         let end = range.end().checked_next_multiple_of(EXTENT_PAGES).unwrap_or(u32::MAX);
         let singles: Vec<(u32, Single)> =
             self.singles.range(range.first..end).map(|(page, single)| (*page, *single)).collect();
@@ -102,7 +103,7 @@ impl FileMap {
     }
 }
 
-/// Encodes only the facts about the whole file.
+/// Encodes only the facts about the whole file. The maps are encoded range by range with `write_stretch`.
 impl Wire for FileMap {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         ((self.file_id, self.pages), self.lost_from_header, self.config).write(to)

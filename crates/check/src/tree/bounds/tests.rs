@@ -19,8 +19,9 @@ fn trees() -> [TestTree; 2] {
     [TestTree::clustered(), TestTree::nonclustered()]
 }
 
-/// Trees whose keys have another type of four bytes. The numbers in the tests have the same order in this type:
-/// positive reals are ordered like their bits, and texts of numbers below 256 are ordered like their first byte.
+/// Returns trees whose keys have another type of four bytes. The keys in the tests have the same order in this type as
+/// they have as integers: positive reals are ordered like their bits, and texts made from numbers below 256 are ordered
+/// by their first byte.
 fn trees_of(key_type: u8) -> [TestTree; 2] {
     trees().map(|tree| TestTree { key_type, ..tree })
 }

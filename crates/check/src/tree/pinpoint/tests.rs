@@ -24,7 +24,7 @@ fn second_look(tree: &TestTree) -> (Vec<String>, bool) {
 }
 
 /// Asserts that a second look has exactly the `expected` findings, and that a whole run has the same findings about
-/// links. So the sums must cause a second look whenever there is something to find.
+/// links. So in a whole run, the sums must differ whenever a second look would find something.
 #[track_caller]
 fn names<S: AsRef<str>>(tree: &TestTree, expected: &[S]) {
     let mut expected: Vec<&str> = expected.iter().map(AsRef::as_ref).collect();
@@ -81,8 +81,8 @@ fn of_a_run_of_lost_leaves_the_first_is_8976_and_the_others_are_8980() {
 fn children_of_a_lost_parent_are_8977_and_what_it_would_say_of_others_is_not_judged() {
     let tree = TestTree::clustered().damaged(&[18]);
     names(&tree, &["8976 18 < 16.1, other_page 17", "8977 21", "8977 22"]);
-    // The left neighbor of page 18 is lost, so it is unknown which child precedes the first child of page 18: page 21
-    // may have any previous page.
+    // Page 17, the left neighbor of page 18, is lost. So it is unknown which child precedes page 21, the first child of
+    // page 18, and page 21 may have any previous page.
     let tree = TestTree::clustered().damaged(&[17]);
     names(&tree, &["8980 17 < 16.0, other_page (0:0)", "8978 18 < 17", "8977 19", "8977 20"]);
 }
@@ -106,7 +106,8 @@ fn a_next_pointer_to_a_page_that_does_not_exist_is_8981_up_to_the_last_page_of_t
 fn a_child_at_the_limits_of_page_numbers_is_8980() {
     for (child, name) in [(id(u32::MAX), "4294967295"), (FARTHEST, "(65535:-1)")] {
         let tree = TestTree::clustered().with(18, |node| node.entries[1].1 = child);
-        // The child that the entry named before the change is still linked with its neighbors.
+        // The last entry named page 22 before the change. Page 22 is still linked with its neighbor, so only its parent
+        // is missing.
         names(&tree, &[format!("8980 {name} < 18.1, other_page 21"), "8977 22".to_owned()]);
     }
 }
@@ -130,7 +131,7 @@ fn a_chain_that_leads_back_to_its_start_ends_and_is_8936() {
 
 #[test]
 fn entries_that_lead_upwards_end_and_give_a_page_two_parents() {
-    // The root already has a parent, because the catalog counts as one.
+    // The entry is the second parent of the root, because the pointer in the catalog counts as its first parent.
     let up = TestTree::clustered().with(17, |node| node.entries[1].1 = id(16));
     let moved = "8935 21 < 18.0, found_prev 20, expected_prev 16";
     let two = "8937 16 < (0:0).0, other_page 17, other_slot 1";

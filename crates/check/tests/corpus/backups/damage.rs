@@ -1,4 +1,5 @@
-//! A changed byte, a truncated file or a wrong length must be reported, unless the changed place has no checksum.
+//! If a byte of a backup is changed, the file is truncated or a length is wrong, this must be reported, unless the
+//! changed place has no checksum.
 
 use std::fs;
 use std::ops::Range;
@@ -62,7 +63,7 @@ pub(super) fn trials(corpus: &Corpus) -> Vec<Trial> {
     trials
 }
 
-/// Copies of backup files in a temporary folder, so that the first one can be changed.
+/// Copies of the files of a backup in a temporary folder. The first file can be changed.
 struct Lab {
     folder: TempDir,
     files: Vec<PathBuf>,
@@ -118,8 +119,8 @@ fn flips(files: &[PathBuf]) -> Result<(), Failed> {
             return Err(format!("byte {at} changed, nothing found").into());
         }
     }
-    // A change outside the protected places may be in a free page, in padding, or in a text without a checksum. It need
-    // not be found.
+    // A change outside the protected places need not be found, because the changed byte may be in a free page, in
+    // padding, or in a text without a checksum.
     if inside < ROUNDS / 4 || found < inside {
         return Err(format!("{found} found, {inside} in protected places: the test does not test").into());
     }
@@ -146,8 +147,8 @@ fn cuts(files: &[PathBuf]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes the header checksum of each block, one at a time. The first block is left out, because the program
-/// recognizes a backup by it.
+/// Changes the header checksum of each block, one block at a time. The first block is left out, because the program
+/// recognizes a backup by this block.
 fn wrong_sums(file: &Path) -> Result<(), Failed> {
     let lab = Lab::new(&[file.to_owned()])?;
     for block in blocks(&lab.bytes).into_iter().skip(1) {

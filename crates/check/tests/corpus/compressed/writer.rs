@@ -196,7 +196,8 @@ fn row(record: &Record<'_>, columns: &[RowsetColumn]) -> Option<Row> {
             Plain::Absent => column.default.as_ref().map(|value| Stored::Bytes(encode(column.info, value))),
         });
     }
-    // The row may lack columns that were added later. They are omitted at the end of the record and NULL elsewhere.
+    // The row may lack columns that were added to the table later. Such columns are omitted if they are at the end of
+    // the compressed record; elsewhere, they are written as NULL.
     let used = values.iter().rposition(Option::is_some)? + 1;
     let values = values.into_iter().take(used).map(|value| value.unwrap_or(Stored::Null)).collect();
     let tag = record.version_tag().map(|tag| tag.to_vec()).unwrap_or_default();
@@ -235,8 +236,8 @@ impl Info {
     }
 }
 
-/// Replaces common prefixes and repeated values in the rows of a page by references to an anchor and a dictionary,
-/// which are returned.
+/// Replaces common prefixes and repeated values in the rows of a page with references to an anchor and a dictionary.
+/// Returns the anchor and the dictionary.
 fn share(rows: &mut [Row], columns: &[RowsetColumn]) -> Info {
     let mut info = Info { anchor: vec![Stored::Null; columns.len()], symbols: BTreeMap::new() };
     for (number, column) in columns.iter().enumerate() {

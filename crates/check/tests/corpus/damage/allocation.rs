@@ -80,8 +80,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
                     flip_map(image, page, extent);
                 }
             }
-            // The pages belong to the unit that their headers name, whether or not that unit is among the claimants in
-            // the message.
+            // Each page belongs to the unit that its header names, even if the message does not list this unit as one
+            // of the claimants.
             std::iter::once((8904, extent * 8)).chain([(8913, extent * 8); 8]).collect()
         }),
         ("IAM bit of an owned extent lost", |image, facts| {
@@ -252,8 +252,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
         }),
         ("fields that allocation pages have no use for", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
-            // Level, minimum record length, ghost count, neighbors and unit of these pages are wrong, but their content
-            // can still be trusted.
+            // The level, minimum record length, ghost count, neighbors and unit in the headers of these pages are
+            // wrong, but the content of the pages can still be trusted.
             image.edit(iam, |bytes| bytes[3] = 1);
             image.edit(1, |bytes| put16(bytes, 58, 3));
             image.edit(2, |bytes| put16(bytes, 14, 91));
@@ -284,8 +284,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
     ]
 }
 
-/// The messages about pages and extents that have no owner if this IAM page is lost. 8906 is reported for the IAM page
-/// and for the single pages that it lists. 8905 is reported for the extents that it claims.
+/// Returns the messages about pages and extents that have no owner if this IAM page is lost: 8906 for the IAM page and
+/// for each single page that it lists, and 8905 for each extent that it claims.
 fn without_owner(image: &Image, iam: u32) -> Expected {
     let (mut singles, extents) = listed(image, iam);
     singles.push(iam);

@@ -56,7 +56,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let flip = |bytes: &mut PageBytes| bytes.chunks_exact_mut(512).skip(1).for_each(|sector| sector[511] ^= 3);
             image.edit_unsealed(page, flip);
             image.edit_unsealed(other, flip);
-            // For the system table, only the finding about its page is reported; findings in other tables are reported
+            // About the system table, only the damaged page must be reported. Findings in other tables must be reported
             // as usual.
             let report = image.check();
             let repair = report.findings.iter().find(|finding| finding.page == Some(PageId::new(1, page)));
@@ -84,7 +84,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             let page = leftmost(image, 3);
             let next = Page::new(&image.page(page)).header().next().page;
             image.edit(page, |bytes| bytes[16..22].fill(0));
-            // Column layouts are incomplete now, but that must not cause findings in other tables.
+            // The column layouts of other tables are incomplete now, but this must not cause findings in these tables.
             vec![(8978, next)]
         }),
         ("sysrscols: chain cyclic", |image, _| {

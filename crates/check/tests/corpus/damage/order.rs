@@ -32,7 +32,8 @@ pub fn trials(subject: &'static str) -> Vec<Trial> {
             let [_, page, right] = middle(&facts.clustered);
             image.edit(page, |bytes| {
                 let at = offset_of(bytes, 0);
-                // With this length, the fixed part and everything after it would end beyond the record.
+                // With this length, the fixed part would end beyond the record, and so would everything after the fixed
+                // part.
                 put16(bytes, at + 2, 7000);
             });
             vec![(8944, page), (8928, page), (8976, page), (8978, right)]

@@ -95,8 +95,8 @@ pub(super) fn details() -> Vec<(&'static str, Damage)> {
             let has_room = |at: &&RecordId| subject.index.has_room(image, **at);
             let at = *subject.index.at.iter().find(has_room).expect("a page with room");
             subject.index.duplicate(image, at);
-            // Only the duplicate key is reported, because an index with structural damage is not compared with its
-            // table.
+            // Only the duplicate key is reported. The index is not compared with its table, because the structure of
+            // the index is damaged.
             let database = image.database();
             let is_index = |unit: &&catalog::AllocUnit| {
                 let rowset = database.rowset_of(unit);

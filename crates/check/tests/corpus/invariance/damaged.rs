@@ -129,9 +129,9 @@ impl Subject {
         changes
     }
 
-    /// A user table and two sets of changes. The first set breaks a link in the table's B-tree. The second also lets
-    /// the first IAM page of another unit claim an extent of the tree that does not contain the page with the broken
-    /// link.
+    /// Finds a user table and returns two sets of changes. The first set breaks a link in the table's B-tree. The
+    /// second set breaks the same link, and also makes the first IAM page of another unit claim an extent of the tree.
+    /// This extent does not contain the page with the broken link.
     pub fn broken_and_claimed(&self, database: &Database) -> Option<(i32, Changes, Changes)> {
         let header = |page: &PageId| self.files.read_page(*page).map(|bytes| *Page::new(&bytes).header());
         let is_tree = |unit: &&catalog::AllocUnit| {
@@ -167,7 +167,7 @@ impl Subject {
         }
     }
 
-    /// Lets an IAM page list a page as a single page, or removes an extent from the IAM page.
+    /// Makes an IAM page list a page as a single page, or makes an IAM page no longer claim one of its extents.
     fn claim_page(&self, changes: &mut Changes, random: &mut Random) {
         changes.is_of_allocation = true;
         let (Some(&target), Some(&iam)) = (random.pick(&self.content), random.pick(&self.iam_pages)) else { return };

@@ -1,5 +1,5 @@
-//! Damaged databases are checked in many ways. The findings, the items not verified, all counts and the exit status
-//! must be the same each time, byte for byte.
+//! Damaged databases are checked several times, each time with other options. The findings, the items not verified, all
+//! counts and the exit status must be the same each time, byte for byte.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ fn copies() -> u64 {
     std::env::var("WAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
 
-/// The number of ways in which each copy is checked. Each copy is checked in only some of all ways.
+/// The number of combinations of options with which each copy is checked. There are more combinations, and each copy is
+/// checked with only some of them.
 const WAYS_PER_COPY: usize = 9;
 
 /// The index of the database that the quick tier tests.
@@ -55,8 +56,8 @@ fn descriptions() -> Vec<Description> {
     all
 }
 
-/// A database in which tables and indexes of a few extents each are next to each other, so that they belong to
-/// different batches.
+/// Returns a database with several tables and indexes of only a few extents each. The extents of different tables are
+/// next to each other, so that adjacent extents belong to different batches.
 fn many_tables((version, verify, files): (Version, PageVerify, u16)) -> Description {
     let table = |number: usize| Table {
         name: format!("table_{number}"),
@@ -84,8 +85,8 @@ fn many_tables((version, verify, files): (Version, PageVerify, u16)) -> Descript
     }
 }
 
-/// Every combination of batches, threads and memory grants. The readers and the other options vary from one combination
-/// to the next.
+/// Returns one set of options for each combination of batches, threads and memory grants. The readers and the other
+/// options vary from one set to the next.
 fn ways(source: &dyn PageSource, database: &catalog::Database) -> Vec<Options> {
     let least = minimum_memory_bytes(source, database, &Options { max_threads: 5, ..all_checks() });
     let mut ways = Vec::new();
@@ -97,7 +98,7 @@ fn ways(source: &dyn PageSource, database: &catalog::Database) -> Vec<Options> {
                     1 => Readers::Count(2),
                     _ => Readers::Own,
                 };
-                // If no temporary file is needed, it does not matter that the folder for temporary files does not
+                // With this memory grant, no temporary file is needed, so the folder for temporary files need not
                 // exist.
                 let temp_dir = (memory_bytes == Some(u64::MAX)).then(|| PathBuf::from("/nowhere/at/all"));
                 let row_by_row = ways.len() % 5 == 1;
@@ -185,7 +186,7 @@ fn same_answers(damaged: &dyn PageSource, changes: &Changes, seed: u64) -> Resul
     let expected = answer(damaged, &Options { max_threads: 1, ..all_checks() });
     let mut random = Random::new(seed);
     for at in 0..WAYS_PER_COPY {
-        // The first four ways have 2, 3, 7 and 16 batches; the others are chosen at random.
+        // The first four sets of options have 2, 3, 7 and 16 batches; the other sets are chosen at random.
         let way = match at {
             0..4 => ways.get(12 * (at + 1) + random.below(12)),
             _ => random.pick(&ways),
@@ -303,8 +304,8 @@ fn named_in_another_batch() -> Result<(), Failed> {
     if damaging < 5 { Err("too few tables are damaged: the test does not test".into()) } else { Ok(()) }
 }
 
-/// Tests a tree with a broken link, for which the check takes a second look. Findings about pages must not change if
-/// another unit's IAM page also claims an extent of the tree.
+/// Tests a tree with a broken link, for which the check takes a second look at the pages. The findings about pages must
+/// not change if the IAM page of another unit also claims an extent of the tree.
 fn claimed_twice() -> Result<(), Failed> {
     let subject = many()?;
     let database = catalog::load(&subject.files);

@@ -57,8 +57,8 @@ fn append(bytes: &mut PageBytes, record: &[u8]) {
 /// A ghost version: a status byte and a version tag.
 const GHOST_VERSION: [u8; 15] = [0x4E, 9, 0, 0, 0, 1, 0, 0, 0, 0x77, 0, 0, 0, 0, 0];
 
-/// Adds a version tag alone, and a deleted forwarded row with or without the status bit that marks its second byte as
-/// used.
+/// Tests two records that remain of deleted rows: a version tag alone, and a deleted forwarded row. The forwarded row
+/// is tested with and without the status bit that marks its second byte as used.
 fn left_of_rows(image: &Image) -> Result<(), Failed> {
     let page = heap_page(image);
     for reserved in [0, 0x80] {

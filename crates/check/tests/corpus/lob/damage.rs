@@ -25,7 +25,8 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
         ("an internal node lost", INLINE, |image| {
             let (values, node) = Values::find(image, |values| values.fragments.iter().find(|f| f.kind == 2).copied());
             lose(image, node);
-            // The page of the node is empty now, but for a page of type 4 the PFS byte still says that it is full.
+            // The page of the node is empty now. But for a page of type 4 (text tree), the PFS byte is expected to say
+            // that the page is full.
             image.edit(1, |bytes| bytes[100 + node.at.page.page as usize] = 0x44);
             let children = values.references.iter().filter(|reference| reference.from == node.at);
             let orphans = children.map(|child| (8964, 1, child.target));
@@ -167,8 +168,8 @@ pub(super) fn kinds() -> Vec<(&'static str, &'static [&'static str], Damage)> {
         ("the level of an internal node changed", INLINE, |image| {
             let (values, node) = Values::find(image, |values| values.fragments.iter().find(|f| f.kind == 2).copied());
             image.edit(node.at.page.page, |bytes| put16(bytes, node.offset + 18, 1));
-            // With the changed level, the node expects children of another kind, and its parent expects a node of
-            // another kind.
+            // After the change, the node expects children of another kind, and the parent of the node expects a node of
+            // another kind, because the level of a node determines these kinds.
             let children = values.references.iter().filter(|reference| reference.from == node.at);
             let children = children.map(|child| (8961, 4, child.target));
             [(8961, 4, node.at), owner(values.row(node.id))].into_iter().chain(children).collect()

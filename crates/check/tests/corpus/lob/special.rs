@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Declares a (max) column as ntext or text. This is the form of a table with the option "text in row": roots and short
-/// values are in the row.
+/// Declares a (max) column as ntext or text. A table with the option "text in row" has the same form: the roots of
+/// off-row values, and short values, are in the row.
 pub(super) fn text_in_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let in_row = |values: &Values| values.references.iter().find(|r| r.in_row && !r.text_pointer).copied();
@@ -82,8 +82,8 @@ pub(super) fn documents(image: &Image) -> Result<(), Failed> {
     if found == [(2570, reference.from)] { Ok(()) } else { Err(format!("{found:?}").into()) }
 }
 
-/// Turns the off-row values of a table into row-overflow data, for which no real sample exists: the fragments stay the
-/// same, but the pointers get type 2 and the unit gets type 3. Each value has one fragment.
+/// Turns the off-row values of a table into row-overflow data, because no real sample of row-overflow data exists. The
+/// fragments stay the same, but the pointers get type 2 and the unit gets type 3. Each value has one fragment.
 pub(super) fn overflow(image: &Image) -> (Image, Reference, Found) {
     let mut image = image.clone();
     let single = |values: &Values| {
@@ -146,7 +146,8 @@ pub(super) fn only_a_ghost(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// Removes four bytes from the last variable column of a row, which is a pointer.
+/// Removes four bytes from the last variable column of a row. The column contains a pointer, whose length is then
+/// impossible.
 pub(super) fn impossible_length(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     let last = |values: &Values, image: &Image| {

@@ -1,5 +1,6 @@
-//! Changes the first bytes of records, or slots, in many ways, and corrects the checksum of the page. A change affects
-//! one, some or all records of a page. Rows checked together must give the same facts as rows checked one by one.
+//! Changes slots, or the first bytes of records, in many ways, and corrects the checksum of the page. A change affects
+//! one, some or all records of a page. Rows that are checked together must give the same facts as rows that are checked
+//! one by one.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +22,10 @@ fn flips() -> usize {
     std::env::var("TOGETHER_FLIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000)
 }
 
-/// The number of changed pages in one comparison. The facts of these pages are added up.
+/// The number of changed pages whose facts are added up and then compared at once.
 const PAGES_AT_ONCE: usize = 100;
-/// The maximum number of pages that are changed in each unit for each role of a page, such as leaf page or non-leaf
-/// page.
+/// The maximum number of pages that are changed for each unit and each role of a page in the unit, such as leaf page or
+/// non-leaf page.
 const PAGES_OF_A_KIND: usize = 3;
 
 pub fn trials() -> Vec<Trial> {

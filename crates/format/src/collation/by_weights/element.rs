@@ -26,8 +26,8 @@ pub(super) enum Joins {
     None,
     /// Only pairs that are certainly joined: all pairs except a small letter before a capital.
     Certain,
-    /// All pairs, including a small letter before a capital, and pairs that are separated by characters that count
-    /// last.
+    /// All pairs, including a small letter before a capital, and pairs that are separated by characters that are
+    /// compared last, such as a hyphen.
     All,
 }
 
@@ -94,7 +94,8 @@ impl<'a> Elements<'a> {
         element(blank, self.rules.weights.of(blank), usize::MAX)
     }
 
-    /// The element of one letter of an expanded character. Its first unit is the expanded character.
+    /// Makes the element for one of the letters that an expanded character counts as. The first unit of the element is
+    /// the expanded character.
     fn part(&self, letter: u16, at: usize) -> Element {
         let unit = self.text.get(at).flatten().unwrap_or(letter);
         Element { units: [unit, letter], ..element(letter, self.rules.weights.of(letter), at) }
@@ -118,8 +119,9 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// If `first` begins a Vietnamese letter of two characters: the second character, the distance in the order from
-    /// `first` to this letter, and the index after the letter.
+    /// Returns the second character of a Vietnamese letter of two characters that begins with `first`, the distance in
+    /// the order from `first` to this letter, and the index after the letter. `None` if no such letter begins with
+    /// `first`.
     fn second(&self, first: u16) -> Option<(u16, u32, usize)> {
         let mut at = self.at;
         while self.joins == Joins::All && self.text.get(at).flatten().is_some_and(counts_last) {
@@ -186,8 +188,8 @@ fn vietnamese(first: u16, second: u16) -> Option<u32> {
     }
 }
 
-/// Whether two neighboring characters may be one Vietnamese letter. Also true if one of the characters counts last,
-/// because such a character may be between the two parts of a letter.
+/// Whether two neighboring characters may be one Vietnamese letter. Also true if one of the characters is compared
+/// last, like a hyphen, because such a character may be between the two parts of a letter.
 pub(super) fn may_join(first: u16, second: u16) -> bool {
     counts_last(first) || counts_last(second) || vietnamese(first, second).is_some()
 }
@@ -204,9 +206,9 @@ fn counts_last(unit: u16) -> bool {
     matches!(unit, 0x27 | 0x2D | 0x7F | ..0x20)
 }
 
-/// Whether an ASCII string has two letters of which it is uncertain whether they count as one letter. This is so if a
-/// small letter precedes a capital, or if a character that counts only if everything else is equal is between the two
-/// letters.
+/// Whether it is uncertain if two letters of an ASCII string count as one Vietnamese letter. This is so if a small
+/// letter precedes a capital, or if the two letters are separated by a character that is compared last, such as a
+/// hyphen.
 pub(super) fn may_join_oddly(text: Text<'_>) -> bool {
     let (mut before, mut is_apart) = (0, false);
     text.raw_units().any(|unit| {

@@ -312,7 +312,7 @@ fn no_page_that_a_server_writes_takes_more_than_the_most_bytes() {
     let wide = Expansion::new(&[column(xtype::INT, 4), column(xtype::CHAR, 8000)]).unwrap();
     assert!(most(&wide) >= 8096 / 7 * (4 + 4 + 8000 + 2 + 1));
     assert!(most(&wide) < 14 << 20);
-    // Rows that have only the int, because they were written before the other column was added.
+    // Rows that were written before the char column was added have only the int. They need less memory.
     let narrow = Expansion::new(&[column(xtype::INT, 4)]).unwrap();
     assert!(most(&wide) > most(&narrow));
     // A Unicode text of which each character is stored in one byte.

@@ -99,8 +99,8 @@ impl CdHead {
         }
     }
 
-    /// Whether the version tag bit is set. The version tag is at the end of the record only if the kind of the record
-    /// has a known end.
+    /// Whether the version tag bit is set. The place of the version tag is known only if the end of the record is
+    /// known. It is unknown for forwarded rows.
     #[inline(always)]
     pub(in crate::compressed) fn is_versioned(self) -> bool {
         self.status & cd_status::VERSION_TAG != 0
@@ -175,8 +175,8 @@ impl PairSum {
     }
 }
 
-/// The number of bytes in the short region and of values in the long region. Tests that the stored lengths of the
-/// clusters add up.
+/// Returns the number of bytes in the short region, and the number of values in the long region. Returns a fault if a
+/// descriptor is invalid, or if the stored length of a cluster is not the sum of its columns' lengths.
 #[inline(always)]
 fn sums(descriptors: &[u8], column_count: usize, cluster_bytes: &[u8]) -> Result<(usize, usize), CdIssue> {
     if column_count <= CLUSTER {

@@ -1,4 +1,4 @@
-//! Tests rows that match except for a sparse vector.
+//! Tests pages whose rows match, except that some rows end with a sparse vector.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn vector(form: Form, number: u16) -> Vec<u8> {
     }
 }
 
-/// A page of rows with this many variable columns, some of which have a vector.
+/// Makes a page of rows with `variables` variable columns; the rows with a number in `rows` also have a vector.
 fn page(is_index: bool, variables: u16, form: Form, rows: &[(u8, Option<u16>)]) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, if is_index { 2 } else { 1 });
@@ -66,8 +66,8 @@ fn page(is_index: bool, variables: u16, form: Form, rows: &[(u8, Option<u16>)]) 
     page
 }
 
-/// Loads the page twice: as the first page with vectors, and as the page after another page with vectors. Both results
-/// must be equal.
+/// Loads the page twice: once as if the page before had no vectors, and once as if it had some. Asserts that both
+/// results are equal.
 fn loaded_both_ways(bytes: &PageBytes) -> Option<SameShapeRows> {
     let [first, next] = [false, true].map(|expects_vectors| {
         let mut rows = SameShapeRows { expects_vectors, ..SameShapeRows::default() };
@@ -127,7 +127,8 @@ fn a_page_with_a_vector_that_breaks_a_rule_has_no_known_vectors() {
         let start = usize::from(Page::new(&sound).slot_offset(36).expect("a slot"));
         let end = usize::from(Page::new(&sound).slot_offset(37).expect("a slot"));
         let vector = end - 12;
-        // The end of the vector is the last end offset; the number of variable columns precedes all end offsets.
+        // The end offset of the vector follows the end offsets of all other variable columns; the number of variable
+        // columns precedes all end offsets.
         let ends = start + 17;
         let last = ends + 2 + 2 * usize::from(variables);
         let soundness = |at: usize, bits: u8| {

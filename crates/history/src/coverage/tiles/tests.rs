@@ -1,4 +1,4 @@
-//! Simulates nightly runs and compares the history with a model that has a date for every page.
+//! Simulates nightly runs, and compares the history with a model that stores a date for every single page.
 
 use super::*;
 use crate::coverage::{Coverage, each_range};
@@ -60,7 +60,7 @@ fn pieces_share_the_pages_in_use_and_each_has_one() {
     }
 }
 
-/// A history with one database, which has no coverage yet.
+/// Makes a history with one database, of which no page has been read yet.
 fn made() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     schema::migrate(&connection, 0, schema::MIGRATIONS).unwrap();
@@ -141,9 +141,9 @@ fn tiles(sizes: [u32; 2], pages: u32, random: &mut Random) -> Vec<RangeRead> {
     tiles
 }
 
-/// Simulates 40 nights. Each night has one of the two depths and divides the database into ranges in its own way. The
-/// history must agree with a model that has a date for each page: every page is counted exactly once and has its right
-/// age.
+/// Simulates 40 nights. Each night has one of the two depths and divides the database into ranges in its own way.
+/// According to the history, every page must be counted exactly once, with the date that it has in a model with a date
+/// for each page.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn both_depths_in_any_cut_are_as_old_as_a_model_of_every_page_says() {
@@ -223,11 +223,12 @@ fn an_older_image_takes_away_nothing_that_is_known_of_a_newer_one() {
     let mut connection = made();
     run(&mut connection, PHYSICAL, &[range(1, 0, 40), range(1, 40, 20)], (2 * DAY, 2 * DAY));
     run(&mut connection, FULL, &[range(1, 0, 30), range(1, 30, 70), range(3, 0, 10)], (9 * DAY, 9 * DAY));
-    // A backup that was taken one day earlier, when the database was smaller.
+    // The run checks a backup that was taken on day 8, when the database had fewer pages. The pages beyond its end must
+    // stay.
     run(&mut connection, FULL, &[range(1, 0, 20), range(1, 20, 50)], (8 * DAY, 10 * DAY));
     let said = coverage(&connection, 9 * DAY);
     assert_eq!((said.pages_in_use, said.pages_within), (110, 110));
-    // Now the database itself has shrunk.
+    // This run checks the database after it has shrunk to 50 pages.
     run(&mut connection, FULL, &[range(1, 0, 50)], (11 * DAY, 11 * DAY));
     let said = coverage(&connection, 11 * DAY);
     assert_eq!((said.pages_in_use, said.pages_within), (50, 50));

@@ -39,8 +39,8 @@ struct Night {
     seconds: f64,
 }
 
-/// Simulates reading the ranges that fit into the night. Returns these ranges in reading order, and the seconds that
-/// reading them took.
+/// Simulates one night: reads the ranges that fit into the time window. Returns these ranges in the order of reading,
+/// and the number of seconds that reading them took.
 fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     let (mut order, mut passed, mut read) = (ranges.to_vec(), 0.0, Vec::new());
     put_in_order(&mut order);
@@ -56,8 +56,9 @@ fn sweep(pace: &mut Pace, ranges: &[Range], night: &Night) -> (Vec<u32>, f64) {
     (read, passed)
 }
 
-/// Simulates 30 nights over 1 GB of a live copy. In each night, the oldest ranges must be read first, and the check
-/// must end in time, whatever its speed. The verdict must agree with a model that has a date for every range.
+/// Simulates 30 nights over a database of about 1 GB that is in use. In each night, the oldest ranges must be read
+/// first, and the check must end in time, whatever its speed. The verdict must agree with a model that has a date for
+/// every range.
 #[test]
 fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_the_model_says() {
     let (mut broken, mut never, mut kept, mut cut) = (0, 0, 0, 0);
@@ -77,14 +78,14 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
             ranges[doubted].is_doubted = random.below(4) == 0;
             let mut pace = Pace::of(&windows);
             let (read, passed) = sweep(&mut pace, &ranges, &this);
-            // The check ends in time. The exceptions are a single range that takes longer than the night, and a night
-            // that is slower than all nights before it.
+            // The check must end in time. It may take longer only if a single range takes longer than the night, or if
+            // the night is slower than expected from the nights before it.
             let alone = 64.0 * MB as f64 / rate;
             assert!(passed <= 60.0 + f64::max(1.2, 10.0).max(alone), "seed {seed} night {night}: {passed} s");
             assert!(!read.is_empty());
             cut += usize::from(read.len() < count as usize);
-            // No unread range is older than a range that was read. The exception is the range with the new finding,
-            // which is read first.
+            // A range that was read must not be newer than an unread range. The exception is the range with the new
+            // finding, which is read first.
             let oldest_left = (0..count).filter(|id| !read.contains(id)).map(|id| dates[id as usize]).min();
             for id in read.iter().filter(|id| !ranges[**id as usize].is_doubted) {
                 assert!(oldest_left.is_none_or(|left| dates[*id as usize] <= left), "seed {seed} night {night}");
@@ -112,8 +113,8 @@ fn thirty_nights_read_the_oldest_first_end_in_time_and_the_promise_breaks_when_t
     assert!(broken > 100 && never > 100 && kept > 100 && cut > 1000, "{broken} {never} {kept} {cut}");
 }
 
-/// Tests that forecasts come true. At a steady speed, a promise that can be kept is never broken later, and a promise
-/// that cannot be kept is broken.
+/// Tests that forecasts come true at a steady speed: a promise that is expected to be kept is never broken later, and a
+/// promise that is expected to be broken is broken later.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn at_a_steady_speed_what_is_foreseen_comes_true() {
@@ -127,7 +128,7 @@ fn at_a_steady_speed_what_is_foreseen_comes_true() {
             let now = night * DAY;
             let mut order: Vec<Range> = dates.iter().zip(0..).map(|(date, id): (_, u32)| range(id, *date)).collect();
             put_in_order(&mut order);
-            // Just before a night begins, the ages of all ranges are at their greatest.
+            // The age of each range is greatest just before a night begins, so the promise is judged here.
             let oldest = dates.iter().map(|date| date.unwrap_or(0)).min().unwrap();
             is_broken |= now - oldest > within_days * DAY;
             order.iter().take(each as usize).for_each(|range| dates[range.id as usize] = Some(now));

@@ -43,8 +43,8 @@ impl Record {
     }
 }
 
-/// All records of a log file. The log starts at the oldest VLF from which all sequence numbers up to that of the newest
-/// VLF exist.
+/// Reads all records of a log file. The log is in the VLFs with consecutive sequence numbers, up to the highest number.
+/// VLFs before a gap in the sequence numbers do not belong to the log.
 pub(super) fn records(file: &[u8], has_checksum: bool) -> Vec<Record> {
     let (mut vlfs, mut at) = (Vec::new(), 8192);
     while at < file.len() {

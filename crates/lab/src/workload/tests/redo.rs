@@ -1,5 +1,5 @@
-//! Performs redo by the rules of the format: applies each record to the page on disk, and asserts that the page has the
-//! before-image.
+//! Performs redo by the rules of the format: applies each log record to the page on disk, and asserts that the page
+//! contains the before-image of the record.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,7 @@ fn apply(frame: &mut Frame, record: &Record) {
             let row = &mut frame.records[slot];
             assert!(is_compensation || row[at..at + length] == *elements[0], "before-image at {}", record.lsn);
             row.splice(at..at + length, elements[1].iter().copied());
-            // A record on a text page has a field with its own length.
+            // A record on a text page stores its own length in a field. The log record does not change this field.
             if matches!(frame.kind(), page_type::TEXT_MIX | page_type::TEXT_TREE) {
                 let length = frame.records[slot].len() as u16;
                 frame.records[slot][2..4].copy_from_slice(&length.to_le_bytes());

@@ -31,7 +31,7 @@ pub(crate) struct Stored {
     pub(super) path: Option<PathBuf>,
     /// The plan of an earlier window, if one was found.
     pub(super) opened: Option<Opened>,
-    /// The key for a new plan.
+    /// The hash key and the audit for a new plan. They are used if there is no plan of an earlier window.
     fresh: Common,
 }
 
@@ -54,7 +54,8 @@ impl Stored {
                 note("the plan of earlier windows was made by another build of mdfsck, or is damaged");
                 return None;
             };
-            // Tests first whether the files have changed, since a new image may need a new comparison with its log.
+            // Tests first whether the files have changed. If they have, the data in them is a new image, and the stored
+            // result of the comparison with the log may be out of date.
             let why = opened.changed_file();
             why.iter().for_each(|why| note(why));
             why.is_none().then_some(opened)

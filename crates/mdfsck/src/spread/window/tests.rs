@@ -92,7 +92,8 @@ fn a_page_with_a_finding_that_holds_something_else_now_is_noticed() {
     assert_eq!(made.usable(), Ok(made.parts.clone()));
     let bytes = fs::read(&made.path).unwrap();
     let page = (200..).find(|page| bytes[*page as usize * PAGE_BYTES + 1] == 1).unwrap();
-    // Repairs the damage. The size of the file does not change, but the recorded finding is now wrong.
+    // Repairs the damage. The size of the file does not change, but the recorded finding is now wrong, so no part may
+    // be used again.
     flip(&made.path, page, 4000);
     let why = made.usable().unwrap_err();
     assert!(why.starts_with(&format!("{}: page", made.path.display())), "{why}");
@@ -111,8 +112,8 @@ fn a_part_that_is_missing_or_damaged_is_not_done_and_no_reason_for_a_new_image()
     let part = fs::read(&path).unwrap();
     let mut others = made.parts.clone();
     others.remove(id);
-    // Damages first the format version in the part, then the frame that contains the findings. The frame follows the
-    // head of the part.
+    // Damages first the format version in the part, then the frame that contains the findings and follows the head of
+    // the part. In both cases, the part must count as missing.
     let head = u32::from_le_bytes(part[12..16].try_into().unwrap()) as usize;
     for at in [9, 16 + head + 8] {
         let mut damaged = part.clone();
@@ -135,8 +136,8 @@ fn other_maps_are_another_image() {
     };
     let (catalog, maps) = fingerprint(&made.path);
     assert!(made.opened.verify_maps(maps).is_ok() && made.opened.verify(&[], catalog).is_ok());
-    // Changes three bytes: one of the PFS page, one of an IAM page (which determines the owner of an extent), and one
-    // in a row of a base table.
+    // Changes one byte at a time: of the PFS page, of an IAM page (which determines the owner of an extent), of the
+    // boot page, and of a row in a base table. Each change must make the plan unusable.
     let bytes = fs::read(&made.path).unwrap();
     let iam = (10..).find(|page| bytes[page * PAGE_BYTES + 1] == 10).unwrap() as u32;
     for page in [1, iam] {

@@ -79,7 +79,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Describes that the content of these pages has changed.
+    /// Returns the error text that says that the content of these pages has changed.
     fn differs(&self, opened: &Opened, source: &dyn PageSource) -> String {
         // For a backup, shows the path of the backup file. The data files inside the backup have the names that they
         // had on the server.

@@ -131,7 +131,7 @@ mod unix {
             let output = Command::new("sh").args(["-c", &command]).current_dir(folder).output()?;
             ensure(output.status.code() == Some(4), format!("{format}: {:?} {}", output.status, text(&output.stderr)))?;
             is_cut(folder, format, &whole, &text(&output.stderr))?;
-            // Existing files stop the next run, unless it may replace them.
+            // The next run must refuse to replace the existing files, unless `--force` allows it.
             refused(&mdfsck(folder, &["export", "s", "-o", format, "--format", format]), 8, &["exists", "--force"])?;
             mdfsck(folder, &["export", "s", "-o", format, "--format", format, "--force"]);
             ensure(all(&folder.join(format))? == whole, "the next run")?;

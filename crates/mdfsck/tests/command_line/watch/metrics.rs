@@ -1,4 +1,4 @@
-//! Metrics of `mdfsck watch`, read by the tools that monitoring uses.
+//! Tests the metrics of `mdfsck watch` with the tools that read them, promtool and node_exporter.
 
 use super::*;
 

@@ -21,7 +21,8 @@ fn pages_to_redo_take_no_more_memory_than_granted_and_give_the_same_answer() {
         assert_eq!((findings, run["recovery"]["state"].as_str()), (0, Some("done")), "{memory}");
         assert_eq!(run["recovery"]["pages"].as_u64(), Some(in_use.pages), "{memory}: every page lacks its changes");
         assert!(peak <= granted + granted / 20, "{memory}: {peak} of {granted} bytes");
-        // The log first changes each row and later reverses the change.
+        // The log first changes each row and later reverses the change, so the results must equal those for the sound
+        // database.
         assert_eq!(without_run(&text), without_run(&sound), "{memory}");
     }
     // The database is sound even without its log, because the log reverses all its own changes.

@@ -1,4 +1,5 @@
-//! The log backups of one line of recovery forks, and the continuation after each of them.
+//! The log backups of one line of recovery forks (a recovery fork and its ancestors). For each log backup, the log
+//! backups that a restore applies after it.
 
 use format::Lsn;
 
@@ -11,16 +12,16 @@ pub(super) struct Logs {
     pub(super) sets: Vec<usize>,
     /// First and last LSN of each log backup.
     pub(super) lsns: Vec<(Option<Lsn>, Option<Lsn>)>,
-    /// For each log backup, the index of the log backup with the greatest last LSN among this one and all earlier ones.
-    /// If two last LSNs are equal, the index of the later log backup.
+    /// For each log backup, the index of the log backup with the greatest last LSN, among the log backups up to and
+    /// including this one. If two last LSNs are equal, the index of the later log backup.
     farthest: Vec<usize>,
-    /// For each log backup, the continuation of a restore that applies this log backup.
+    /// For each log backup, the log backups that a restore applies from this one on.
     ways: Vec<Way>,
 }
 
 impl Logs {
-    /// Adds each of the `logs` to all lines of recovery forks to which it belongs. The position of a line in the result
-    /// is the number of the line.
+    /// Distributes `logs` among the lines of recovery forks. A log backup is added to every line to which it belongs.
+    /// The result has one entry per line, at the number of the line.
     pub(super) fn by_line(sets: &[ChainSet], logs: Vec<usize>, lines: &Lines) -> Vec<Self> {
         let mut by_line: Vec<Self> = (0..lines.len()).map(|_| Self::default()).collect();
         for index in logs {
@@ -45,18 +46,20 @@ impl Logs {
         self.lsns.push(lsns);
     }
 
-    /// The next log backup to apply after a restore up to `at`. This is the log backup with the greatest last LSN among
-    /// those that start no later than `at`. `None` if this LSN is before `at`.
+    /// Returns the next log backup to apply after a restore up to `at`: among the log backups that start no later than
+    /// `at`, the one with the greatest last LSN. `None` if this last LSN is before `at`.
     pub(super) fn follows(&self, at: Option<Lsn>) -> Option<usize> {
         let started = self.lsns.partition_point(|(first, _)| *first <= at);
         let best = self.farthest.get(started.checked_sub(1)?).copied()?;
-        // The last LSN may equal `at`: a log backup of an idle database adds no log but extends the time.
+        // The last LSN may equal `at`: a log backup of an idle database contains no new log, but it extends the
+        // restorable time.
         let (_, last) = self.lsns.get(best)?;
         (at.is_some() && *last >= at).then_some(best)
     }
 
-    /// Finds the continuation after each log backup. This function must be called after the last [`Self::push`]. The
-    /// continuation is the same for all full backups, because it does not depend on the steps before the log backup.
+    /// Finds, for each log backup, the log backups that a restore applies after it. They are the same for every full
+    /// backup, because they do not depend on earlier steps of the restore. Must be called after the last
+    /// [`Self::push`].
     pub(super) fn join(&mut self) {
         let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
         for number in (0..self.sets.len()).rev() {
@@ -78,7 +81,7 @@ impl Logs {
         (end.map_or(start, |(_, last)| *last), first)
     }
 
-    /// The continuation after the log backup with this number.
+    /// Returns the log backups to restore from the log backup with this number on.
     pub(super) fn way(&self, number: usize) -> Way {
         self.ways.get(number).copied().unwrap_or_default()
     }

@@ -38,7 +38,7 @@ pub enum Missing {
     Unknown,
 }
 
-/// Length of a time without a fraction, such as `2020-05-12 13:30:00`.
+/// Length in characters of a time in whole seconds, such as `2020-05-12 13:30:00`.
 const SECOND_CHARS: usize = 19;
 
 /// The start of a restore, and the LSN that the restore reaches with the log backups after the start.
@@ -81,7 +81,8 @@ impl DatabaseChains {
     }
 }
 
-/// The possible starts of a restore on a line whose last set ended by `time`, the latest start first.
+/// Returns the full and differential backups on a line at which a restore to `time` can start, because they ended no
+/// later than `time`. The latest backup comes first.
 fn ways(model: &Model<'_>, line: usize, time: &str) -> Vec<Way> {
     // Backup sets store whole seconds. If `time` has a fraction, a set that ended in the same second may have ended
     // after `time`.
@@ -111,8 +112,8 @@ fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain,
         let until = logs.sets.get(*number).and_then(|set| model.log_until(*set));
         until.is_some_and(|until| time <= until)
     };
-    // Only a start whose log reaches `time` needs a walk over the log backups. The end of the log rules out most
-    // starts.
+    // Most starts are ruled out here, because the last log backup after them ends before `time`. The log backups are
+    // visited one by one only for the other starts.
     let end = logs.way(way.first?).end;
     if !has_it(&end) {
         return None;

@@ -1,5 +1,5 @@
-//! The points in time to which a database can be restored, over all its chains, and the points for which each set is
-//! needed.
+//! The points in time to which a database can be restored by any of its chains, and for each set the points in time for
+//! which a restore needs the set.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
@@ -24,14 +24,14 @@ impl Span {
     }
 }
 
-/// A set that the newest chain does not need, but that another restore needs.
+/// A set that the newest chain does not need, but that a restore to another point in time needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Beside {
     /// Index of the set among all sets of the database.
     pub set: usize,
-    /// The points in time for which a restore needs this set, with or without log backups after it. The range ends no
-    /// later than the end of the next full or differential backup, unless the set itself ends later. `None` if the
-    /// set's label has no time.
+    /// The points in time for which a restore needs this set, including points that also need log backups after the
+    /// set. The range ends no later than the end of the next full or differential backup, unless the set itself ends
+    /// later. `None` if the set's label has no time.
     pub span: Option<Span>,
     /// Whether the set is used only to restore an abandoned recovery fork.
     pub is_left: bool,
@@ -49,12 +49,13 @@ pub(super) struct Points {
     pub(super) gaps: HashMap<usize, (Lsn, Lsn)>,
 }
 
-/// The points in time that can be restored with a set.
+/// The points in time that a restore can reach with a set as its last step, and those for which a restore needs the
+/// set.
 #[derive(Clone, Copy)]
 struct Cover<'s> {
     from: Option<&'s str>,
     to: Option<&'s str>,
-    /// The last point in time for which a restore needs this set, if log backups are applied after it.
+    /// The last point in time for which a restore needs this set and log backups after it.
     needed: Option<&'s str>,
 }
 
@@ -119,8 +120,8 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
         }
     }
     let begun = points.clone();
-    // The last point in time that a restore reaches with the log after `last`. It is no later than the end of the first
-    // full or differential backup in the LSN range `next`.
+    // Returns the last point in time for which the log after `last` is needed. This is the end of that log, or the end
+    // of the first full or differential backup in the LSN range `next` if that backup ended earlier.
     let needed = |last: Option<Lsn>, next: (Bound<Lsn>, Bound<Lsn>)| {
         let logs = model.logs.get(line)?;
         let end = logs.reach(last).1.and_then(|first| logs.sets.get(logs.way(first).end));

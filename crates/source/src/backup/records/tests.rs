@@ -1,5 +1,5 @@
-//! Tests with containers that contain damage, fillers and small records. They check which records the walk finds, and
-//! how much it reads.
+//! Tests of the walk over containers with damage, fillers and small records. The tests check which records the walk
+//! finds, and how many bytes the walk reads.
 
 use super::*;
 use crate::backup::compressed::{BadRecord, Compressed, RecordFault};
@@ -61,15 +61,16 @@ fn sums_of_a_window_give_the_checksum_of_any_part_of_it() {
 
 #[test]
 fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
-    // The damage consists of headers that claim records of 64 KB, one every few bytes, between undamaged records.
+    // Between the undamaged records are many false headers, one every few bytes. Each false header claims a record of
+    // 64 KB.
     for lying in [&b"\x81\x01\xFF\xFF"[..], b"\x81\x01\xFF\xFFx", b"\x81\x80\xFF\xFE\0\0\0\0", b"\x81\x01\xFF"] {
         let damage = lying.repeat((3 << 20) / lying.len());
         let parts = [MAGIC_V1, &stored(1, 100), &stored(2, 100), &damage, &stored(3, 100), &stored(4, 100)];
         let bytes = parts.concat();
         let groups = found(&bytes);
         assert!(groups.is_whole && groups.lost_end.is_none());
-        // The groups are the four records and the damage, which counts twice. The number is exact only for the first of
-        // these headers. With the other headers, some false records may have a correct checksum.
+        // There are four records, and the damage counts as two groups. Only for the first false header, which has four
+        // bytes, is this number exact: with the others, some false records may have a correct checksum.
         assert!(groups.len() == 6 || lying.len() != 4, "{}", groups.len());
         assert!(groups.len() < 200);
         let most = 3 * bytes.len() as u64;
@@ -190,7 +191,7 @@ fn filemark() -> Vec<u8> {
     mark
 }
 
-/// The filler that SQL Server writes up to the next sector.
+/// Returns the filler that SQL Server writes from offset `at` up to the next sector.
 fn filler(at: usize) -> Vec<u8> {
     let length = (at + 4).next_multiple_of(SECTOR_BYTES) - at;
     let mut filler = vec![0; length];
@@ -247,7 +248,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
 
 #[test]
 fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
-    // A record of nine bytes, followed by a filler with contents that claims to end 512 KB later.
+    // Pairs of a record of nine bytes and a false filler. The filler has contents, and claims to end 512 KB later.
     let mut bytes = MAGIC_V1.to_vec();
     let units = 50_000;
     for _ in 0..units {
@@ -258,8 +259,8 @@ fn what_looks_like_fillers_that_lead_far_away_costs_a_few_looks_at_each_byte() {
     }
     let groups = found(&bytes);
     assert_eq!(groups.losses.len(), units - 1);
-    // Each false filler costs two reads of one sector: one when the record before the filler ends, and one when a
-    // record is expected at the place of the filler.
+    // Each false filler costs two reads of one sector. One read occurs at the end of the record before the filler, the
+    // other when the walk expects a record at the place of the filler.
     let most = 4 * bytes.len() as u64 + 2 * (units * SECTOR_BYTES) as u64;
     assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} bytes", groups.read_bytes);
 }

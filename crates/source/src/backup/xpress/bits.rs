@@ -7,7 +7,7 @@ use super::codes::{LONG, MIN_MATCH};
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
-    /// The offset after the last word whose bits are counted in `count`.
+    /// The offset in `bytes` after the last word that `count` includes.
     at: usize,
     /// The bits that were loaded from `bytes` and not used yet, highest bit first. The first `count` bits are valid;
     /// bits of the next word may follow them.
@@ -29,7 +29,7 @@ impl<'a> Bits<'a> {
         let words = u64::from_be_bytes(*eight);
         let words = (words & 0x00FF_00FF_00FF_00FF) << 8 | words >> 8 & 0x00FF_00FF_00FF_00FF;
         self.window |= words >> self.count;
-        // Advances by three words, minus the words already loaded, so that 48 to 63 bits are counted.
+        // Advances by three words, minus the words that were already loaded, so that `count` becomes 48 to 63.
         self.at += 6 - (self.count >> 3 & 6) as usize;
         self.count |= 48;
         true
@@ -50,7 +50,8 @@ impl<'a> Bits<'a> {
     #[inline(always)]
     pub(super) fn refill_at_once(&mut self) {
         if !self.refill_whole() {
-            // `refilled` works on a copy: if it took the address of `self`, the bits would not stay in registers.
+            // `refilled` takes a copy of `self`: with a reference to `self`, the compiler could not keep the bits in
+            // registers.
             let Self { at, window, count, .. } = self.refilled();
             (self.at, self.window, self.count) = (at, window, count);
         }
@@ -78,8 +79,8 @@ impl<'a> Bits<'a> {
     }
 
     /// Reads a long length (at least 15 above the minimum). It is stored in one byte, or, if one byte is too small, in
-    /// two or four further bytes. These bytes are at the place from which a decoder that holds 16 to 31 bits in advance
-    /// would load its next word.
+    /// two or four further bytes. These bytes are not in the sequence of code words. They are at the place of the next
+    /// word that a decoder would load if it always held 16 to 31 bits in advance.
     #[inline(always)]
     pub(super) fn long_length(&mut self) -> Result<usize, Malformed> {
         let ahead = (self.count >> 4).saturating_sub(1);
@@ -107,8 +108,8 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// A length that does not fit into one byte, and the number of bytes that store it. This is not a method, so that the
-/// caller's bits can stay in registers.
+/// Returns a length that does not fit into one byte, and the number of bytes that store the length. `self` is not a
+/// parameter, so that the caller's bits can stay in registers.
 #[cold]
 #[inline(never)]
 fn longer_length(bytes: &[u8]) -> Option<(usize, usize)> {

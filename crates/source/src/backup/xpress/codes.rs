@@ -86,8 +86,8 @@ impl<const RUNS: bool> Entry<RUNS> {
         if RUNS { u64::from(entry >> 16) & !Self::mask(entry) } else { u64::from(entry >> 24) }
     }
 
-    /// A mask for the bytes that a copy produces: all ones for a match, and zero for a byte. The mask lets the byte
-    /// replace the copied bytes.
+    /// Returns a mask for the copied bytes: all ones for a match, zero for a byte. With a mask of zero, the byte of the
+    /// entry takes the place of the copied bytes.
     #[inline(always)]
     pub(super) fn mask(entry: u32) -> u64 {
         u64::from(entry >> 14 & 1).wrapping_sub(1)
@@ -100,9 +100,9 @@ pub(super) struct Order {
     symbols: [u16; SYMBOLS],
     /// For each code length, the number of symbols that have a shorter code or no code.
     firsts: [u16; LENGTHS + 1],
-    /// For each code length, the end of the codes of this length, left-aligned to [`MAX_BITS`] bits.
+    /// For each code length, the first value after the codes of this length, left-aligned to [`MAX_BITS`] bits.
     ends: [u32; LENGTHS],
-    /// The share of the code space that the codes of bytes have, in units of a code of [`MAX_BITS`] bits.
+    /// The part of the code space that the codes of bytes occupy, in units of one code of [`MAX_BITS`] bits.
     bytes_share: u32,
 }
 
@@ -138,8 +138,8 @@ impl Order {
         Ok(this)
     }
 
-    /// Whether most symbols are probably bytes, estimated from the share of the code space that the codes of bytes
-    /// have.
+    /// Whether most symbols are probably bytes. This is assumed if the codes of bytes occupy a large part of the code
+    /// space.
     pub(super) fn has_runs(&self) -> bool {
         self.bytes_share > 5 << (MAX_BITS - 3)
     }
@@ -176,7 +176,7 @@ pub(super) struct Table<const RUNS: bool> {
 impl<const RUNS: bool> Table<RUNS> {
     pub(super) const EMPTY: Self = Self { fast: [0; 1 << FAST_BITS], order: Order::NONE };
 
-    /// Fills an empty table in place, because the table is too large to move.
+    /// Fills an empty table. The table is filled in place, because it is too large to move.
     #[expect(clippy::indexing_slicing, reason = "masked")]
     pub(super) fn fill(&mut self, order: Order) {
         self.order = order;

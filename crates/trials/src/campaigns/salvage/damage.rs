@@ -39,7 +39,7 @@ const ROLES: [PageRole; 10] = [
 pub(super) struct Damage {
     pub(super) kind: String,
     pub(super) changes: BTreeMap<PageId, PageBytes>,
-    /// The damaged pages that were sealed: their protection and their page ID are right.
+    /// The damaged pages that were sealed: their page protection was corrected and they have their own page ID.
     pub(super) sealed: BTreeSet<PageId>,
 }
 
@@ -131,8 +131,8 @@ fn is_of_user(sound: &Sound<'_>, page: PageId, role: PageRole) -> bool {
         || rowset.is_some_and(|rowset| sound.tables.iter().any(|whole| whole.table.object_id == rowset.object_id))
 }
 
-/// Returns the damaged page. Returns `None` if the damage leaves the page unchanged, or if it must be visible in the
-/// page protection or the page ID but is not.
+/// Returns the damaged page. `None` if the damage leaves the page unchanged. Also `None` for an unsealed kind of damage
+/// that neither the page protection nor the page ID reveals.
 fn damaged(
     sound: &Sound<'_>,
     (page, of_role): (PageId, &[PageId]),

@@ -43,10 +43,11 @@ pub(super) enum Excuse {
     Value,
     /// A row was rebuilt from an index with a sealed page.
     Index,
-    /// The loss was derived from a sealed page of the table.
+    /// The loss was computed from data of a sealed page of the table.
     Loss,
-    /// A row of a damaged page is unchanged, except for its uniquifier or back pointer, which no exported column shows.
-    /// Indexes refer to the row by its old locator, so the row is also rebuilt from them.
+    /// A row of a damaged page is unchanged except for its uniquifier or back pointer, which no exported column shows.
+    /// Because indexes refer to the row by its old locator, the row is found twice: on the page, and as a row rebuilt
+    /// from indexes.
     Locator,
 }
 
@@ -90,7 +91,7 @@ pub(super) struct Judge<'a> {
     files: &'a MemoryFiles,
     database: &'a Database,
     damage: &'a Damage,
-    /// Object IDs of the tables with damaged pages.
+    /// Object IDs of the tables that have damaged pages.
     reached: BTreeSet<i32>,
     /// For each table, the parts that have damaged pages. The next field has the parts that have sealed pages.
     damaged: BTreeMap<i32, Parts>,
@@ -198,8 +199,8 @@ impl<'a> Judge<'a> {
         Ok(excuses.first().map(|excuse| excuse.text().to_owned()))
     }
 
-    /// Salvages again, with little memory and with one search for the unreachable pages of all tables. The rows must
-    /// equal the rows of the first salvage.
+    /// Salvages again in another way: with little memory, and with one search for the unreachable pages of all tables.
+    /// The resulting rows must equal the rows of the first salvage.
     fn another_way(&self, request: &Request<'_>, kept: &Kept, done: &Salvaged) -> Result<(), String> {
         let tables = std::slice::from_ref(request.table);
         let unreached = Unreached::find(request.source, request.database, tables, request.reached, MOST_STRAYS);
@@ -216,7 +217,7 @@ impl<'a> Judge<'a> {
         whole.leaves.keys().any(|page| self.remapped.contains(page))
     }
 
-    /// All rows of undamaged pages must be found, and no row that is exported as proven may be invented.
+    /// Checks that all rows of undamaged pages were found, and that no row exported as proven is invented.
     fn rows(
         &self,
         whole: &Whole,
@@ -262,7 +263,7 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    /// Rebuilt rows must be lost rows of the table, with the right values.
+    /// Checks that each row rebuilt from indexes is a lost row of the table and has the right values.
     fn rebuilt(
         &self,
         whole: &Whole,
@@ -270,7 +271,8 @@ impl<'a> Judge<'a> {
         (kept, missing): (&Kept, &[String]),
         excuses: &mut BTreeSet<Excuse>,
     ) -> Result<(), String> {
-        // A doubtful row with a damaged key does not match its index rows, so it may be rebuilt too.
+        // A row of a damaged page may be exported as doubtful with a wrong key. Index rows with the right key do not
+        // match it, so the row may also be rebuilt from them.
         let is_open = |place: &RecordId, before: &Row| {
             self.damage.sealed.contains(&place.page)
                 || !read.rows.contains_key(place) && kept.doubtful.get(place).is_none_or(|row| row != before)
@@ -279,7 +281,7 @@ impl<'a> Judge<'a> {
             whole.rows.iter().filter(|(place, before)| is_open(place, before)).map(|(_, row)| row).collect();
         let mut excused = 0;
         let has_values = self.damaged.get(&whole.table.object_id).is_some_and(|damaged| damaged.of_values);
-        // A rebuilt row with few columns may match several lost rows.
+        // If a rebuilt row has values for only a few columns, several lost rows may match it.
         for (indexes, row) in &kept.rebuilt {
             if open.iter().any(|before| is_part(row, before, has_values)) {
                 continue;
@@ -303,7 +305,8 @@ impl<'a> Judge<'a> {
         }
         let is_lost = |place: &&RecordId| !read.rows.contains_key(place) && !kept.doubtful.contains_key(place);
         let lost = whole.rows.keys().filter(is_lost).count();
-        // If a page of the table was damaged and sealed, there may be no evidence that rows were lost.
+        // If a page of the table was damaged and sealed, salvage may have no evidence that rows were lost. It then need
+        // not rebuild them.
         let is_noticed = !self.sealed.get(&whole.table.object_id).is_some_and(|sealed| sealed.in_table);
         if kept.rebuilt.len() < lost && missing.is_empty() && is_noticed && self.has_sound_index(whole) {
             return Err(format!("{} rows were put together, but {lost} are lost", kept.rebuilt.len()));

@@ -40,7 +40,7 @@ pub(super) fn judge(
             keys(whole, loss, key, (from.as_ref(), to.as_ref()))?;
         }
     }
-    // Each damaged page that the scan reached and that had rows must be part of one loss.
+    // Each damaged leaf or heap page that the scan left out must be part of one loss. Sealed pages are excepted.
     let may_be = |(page, why): &(PageId, Why)| {
         let is_met = matches!(why, Why::Damaged | Why::OtherPage(_));
         (is_met && whole.leaves.contains_key(page) && !damage.sealed.contains(page)).then_some(*page)
@@ -59,8 +59,8 @@ fn rows(whole: &Whole, loss: &Loss, files: &MemoryFiles) -> Result<(), String> {
         whole.rows.range(first..=last).count() as u64
     };
     let rows: u64 = loss.pages.iter().map(on_page).sum();
-    // Two sources of row counts may be wrong: a damaged page header, and the row count in the catalog of an old
-    // database.
+    // The row count of a loss may come from a damaged page header, or from the catalog of an old database. Both counts
+    // may be wrong.
     let is_trusted = match loss.rows.basis {
         CountBasis::StoredCount => whole.is_counted,
         CountBasis::PageHeader => {

@@ -1,5 +1,5 @@
-//! Damaged pages of which a backup has a copy. The plan must restore exactly these pages, and the copies in the backup
-//! must equal the original pages.
+//! The databases of these tests have damaged pages, and backups contain copies of these pages. The plan must restore
+//! exactly the damaged pages, and the copies in the backup must equal the original pages.
 
 use std::collections::BTreeMap;
 
@@ -100,8 +100,8 @@ fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() 
             let restores: Vec<&Step> = plan.steps.iter().filter(|step| step.action == Action::RestorePages).collect();
             let rebuilt = plan.steps.iter().filter(|step| step.action == Action::RebuildIndex).count();
             assert_eq!(rebuilt, indexes.len(), "{form} {seed} {what}: {plan:#?}");
-            // A page restore takes the page from the full backup first. A page that was allocated after the full backup
-            // therefore cannot be restored.
+            // A page restore starts with the page from the full backup. If a page was allocated only after the full
+            // backup, it cannot be restored.
             if plan.steps.iter().any(|step| step.reason.contains("is not in the full backup")) {
                 assert!(form == "differential" && restores.is_empty(), "{form} {seed} {what}: {plan:#?}");
                 continue;
@@ -125,9 +125,8 @@ fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() 
     }
     for (form, (count, read, size)) in &done {
         println!("{form}: {count} restores, at most {read} of {size} bytes of the backup read");
-        // mdfsck reads a compressed or striped backup completely to locate its extents, and then reads the pages again.
-        // It locates the extents of a compressed backup by the blocks, and those of a striped backup by the page
-        // headers.
+        // To locate the extents of a compressed or striped backup, mdfsck reads the whole backup: blocks of a
+        // compressed backup, page headers of a striped backup. It then reads the needed pages again.
         let is_read_through = form.starts_with("compressed") || *form == "striped";
         let limit = if is_read_through { *size * 2 } else { *size / 10 };
         assert!(*count > SEEDS / 3 && *read < limit, "{form}: {read} of {size} bytes");

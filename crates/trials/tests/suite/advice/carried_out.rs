@@ -1,7 +1,9 @@
-//! Carries out the first step of the advice in the lab, again and again, until no step is left. Then the database must
-//! be sound and have every row. No server is used, so the test applies the effect of each statement to pages. For a
-//! restore, it takes pages from the sound copy. For a rebuild, it gives the object its sound pages. Before a rebuild,
-//! the rows that the rebuild reads must be complete, and the pages that it frees must belong to no other object.
+//! Carries out the advice in the lab, plan after plan, until no step is left. Then the database must be sound and have
+//! every row.
+//!
+//! No server is used, so the test applies the effect of each statement to pages. A restore takes pages from the sound
+//! copy; a rebuild gives the object its sound pages. Before a rebuild, the rows that the rebuild reads must be
+//! complete, and the pages that it frees must belong to no other object.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,8 +23,8 @@ use super::*;
 /// The maximum number of plans that are carried out until a database must be sound.
 const MOST_ROUNDS: usize = 6;
 
-/// Damage for which the first step is known to be wrong: on a page with a right checksum, the offset of a column in the
-/// catalog was changed. The check then reports only that rows do not fit their columns.
+/// Damage for which the advice is known to be wrong: the offset of a column in the catalog was changed, and the
+/// checksum of the page was corrected. The check then reports only that rows do not fit their columns.
 const KNOWN: [&str; 1] = ["sys.sysrscols, offset"];
 
 type Row = Vec<Option<String>>;
@@ -120,8 +122,8 @@ fn claimed(source: &MemoryFiles, unit: &AllocUnit) -> BTreeSet<PageId> {
     pages
 }
 
-/// The database after a rebuild. The given pages are sound, their PFS bytes are right, and the catalog contains the
-/// rows that describe the new rowset.
+/// Returns the database after a rebuild: the pages `pages` are sound, their PFS bytes are right, and the catalog
+/// contains the rows that describe the new rowset.
 fn rebuilt(sound: &Sound, hurt: &MemoryFiles, pages: Vec<PageId>) -> Result<Option<MemoryFiles>, String> {
     const ROWSETS: [i32; 3] = [3, 5, 7];
     let mut changes: Changes = pages.iter().map(|page| (*page, sound.page(*page))).collect();
@@ -150,8 +152,8 @@ fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> R
         hurt.with_pages(changes).map(Some).map_err(|error| error.to_string())
     };
     let object = step.object.clone().unwrap_or_default();
-    // Whether a rebuild keeps the rows of the table. A value may change if the step says that a person must decide
-    // which value is right.
+    // Whether a rebuild keeps the rows of the table. Values of rows may change only if the step says that it is unknown
+    // which of two values is right, so that a person must decide.
     let keeps_rows = |object: &str| {
         let (found, all) = (rows_of(hurt).remove(object), sound.rows.get(object));
         let is_told = ["the index or the table may be wrong", "it is unknown which"]
@@ -229,13 +231,13 @@ fn carry_out(sound: &Sound, hurt: &MemoryFiles, step: &Step, is_loss: bool) -> R
     }
 }
 
-/// The results of following the advice. For each check, the number of times that it caused the first step, and the
-/// number of times that this step was right.
+/// The results of following the advice. For each check, the number of damaged databases in which the check has
+/// findings, and the number of those in which the advice was right.
 #[derive(Default)]
 struct Tally {
     by_check: BTreeMap<String, (u32, u32)>,
     steps: BTreeMap<&'static str, u32>,
-    /// The number of steps that state one of two limits: nothing shows which of two values is wrong, or no index has
+    /// The number of steps that admit one of two limits: it is unknown which of two values is wrong, or no index has
     /// all columns of the lost rows.
     told: u32,
     wrong: Vec<String>,
@@ -251,7 +253,8 @@ impl Tally {
         let ids: BTreeSet<&'static str> = report.findings.iter().map(|finding| finding.check.id).collect();
         let mut said = Vec::new();
         for backups in [None, Some(&sound.backups)] {
-            // If rows are lost and no backup is given, the first step is to look for a backup.
+            // If rows are lost and no backup is given, the first step is to look for a backup. There is nothing to
+            // carry out.
             if backups.is_none() && plan.situation == Situation::Loss {
                 continue;
             }
@@ -291,7 +294,8 @@ impl Tally {
             for (number, step) in steps.iter().enumerate() {
                 let is_restored = steps.iter().skip(number).any(|step| !step.from.is_empty());
                 match step.action {
-                    // Steps that free pages or delete rows come last. The database is checked again before them.
+                    // Steps that free pages or delete rows come last in a plan. Before they are carried out, the
+                    // database is checked again and a new plan is made.
                     Action::RepairAllowDataLoss if number > 0 => break,
                     // Exported rows are not needed if the plan also restores the table.
                     Action::Export if is_restored || number > 0 => continue,
@@ -351,7 +355,8 @@ fn fields(sound: &Sound, per_field: usize, seed: u64, tally: &mut Tally) {
     }
 }
 
-/// Wrong allocation maps for pages with live rows. No row is lost yet, but DBCC's repair would delete rows.
+/// Returns changes that make the allocation maps wrong for pages with live rows. No row is lost yet, but a repair by
+/// DBCC would delete rows.
 fn maps(sound: &Sound) -> Vec<(&'static str, Changes)> {
     let pages = Pages::new(&sound.files, &sound.database);
     let is_of = |page: &PageId, index_id: i32| {

@@ -1,5 +1,5 @@
-//! Names that an attacker chose. No part of a name may become an SQL statement, a command of sqlcmd, or a command of a
-//! shell.
+//! The names of all objects are chosen by an attacker. No part of a name may become an SQL statement, a command of
+//! sqlcmd, or a command of a shell.
 
 use lab::backup::{BackupOptions, Set, backup};
 use lab::damage::{Kind, damage};

@@ -52,7 +52,7 @@ fn pages_that_cannot_be_restored_alone_take_their_file_or_filegroup_not_the_data
     assert_eq!(restore(&hurt(&[(1, 9)])).action, Action::RestoreDatabase);
     let all: Vec<(u16, u32)> = ids.iter().map(|id| (*id, PFS)).collect();
     assert_eq!(restore(&hurt(&all)).action, Action::RestoreDatabase);
-    // A single page restore restores the data pages of two files.
+    // Damage to data pages of two files must lead to a single page restore of the pages of both files.
     let database = catalog::load(&sound);
     let page_of = |file: u16| {
         let pages = (8..sound.file(file).unwrap().pages).map(|page| PageId::new(file, page));

@@ -56,7 +56,7 @@ fn whole_records_of_damaged_pages_are_doubtful_and_the_rest_comes_from_indexes()
             }
         }
         assert_eq!((done.known_lost, done.unproven), (0, 0));
-        // The result is the same with memory for only a few rows.
+        // With memory for only a few rows, salvage must rebuild the same rows.
         let (again, _) = salvaged((&damaged, &database, &orders), input, (read, false, 64 << 10));
         assert_eq!(again.rebuilt, found.rebuilt);
     }
@@ -149,7 +149,7 @@ fn rows_of_a_page_that_was_freed_are_never_proven_whatever_map_is_damaged() {
     let sound = files.with_pages([(map, bytes)]).unwrap();
     let (proven, left_out) = read(&sound, &database, &products);
     assert!(left_out.is_empty() && !proven.contains(&freed) && proven.len() + 1 == pages.len());
-    // With a damaged PFS page, nothing shows that the page is free.
+    // Now the PFS page itself is damaged, so nothing shows that the heap page is free.
     bytes[5000] ^= 1;
     let damaged = files.with_pages([(map, bytes)]).unwrap();
     let (proven, left_out) = read(&damaged, &database, &products);
@@ -175,15 +175,15 @@ fn an_iam_page_that_names_another_unit_counts_for_the_unit_whose_pages_it_lists(
     let of_table = &database.rowsets[products.partitions[0]].units;
     let unit = *of_table.iter().find(|unit| database.units[**unit].kind == UnitKind::InRow).unwrap();
     let first_iam = database.units[unit].first_iam;
-    // The header of the IAM page names the next allocation unit. The catalog's pointer to the IAM page, and the pages
-    // that the IAM page lists, show that the header is wrong.
+    // The header of the IAM page now has the ID of another allocation unit. Two facts show that the header is wrong:
+    // the catalog's pointer to the IAM page, and the pages that the IAM page lists.
     let mut bytes = *files.read_page(first_iam).unwrap();
     bytes[24] += 1;
     format::protection::seal(&mut bytes);
     let renamed = files.with_pages([(first_iam, bytes)]).unwrap();
     assert_eq!(read(&renamed, &database, &products), (pages, Vec::new()));
-    // The catalog points to the IAM page of another allocation unit that has pages. The pages that this IAM page lists
-    // show that the pointer is wrong.
+    // The pointer in the catalog now leads to the IAM page of another allocation unit, which has pages. The pages that
+    // this IAM page lists show that the pointer is wrong.
     let other = table(&database, "customers");
     let of_other = &database.rowsets[other.partitions[0]].units;
     let wrong = database.units[of_other[0]].first_iam;

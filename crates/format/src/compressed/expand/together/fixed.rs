@@ -98,8 +98,8 @@ impl Column<'_> {
         buffers: (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Option<()> {
         let integer = |number, length| biased(number, length).cast_unsigned();
-        // `in_front` puts the stored bytes before the zeros. Columns of `ZerosInFront` have the zeros before the stored
-        // bytes.
+        // `in_front` returns a number whose little-endian form is the stored bytes, followed by zeros. Columns of
+        // `ZerosInFront` need the reverse: zeros, followed by the stored bytes.
         let in_front = |number: u64, length: usize| left(number, length).swap_bytes();
         match (self.slot.codec, self.slot.length) {
             (Codec::Integer, 2) => self.put_numbers::<2>(values, found, integer),

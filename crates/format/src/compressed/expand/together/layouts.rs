@@ -83,9 +83,9 @@ impl Kinds {
     }
 }
 
-/// The known layouts of records. Heads are compared only if their column count has one byte, because equal heads then
-/// mean the same in every rowset with these columns. For heads that are compared, `first_words` has the number of words
-/// before the last word of the head, and a mask for the last word.
+/// The known layouts of records. A head is compared with known heads only if its column count has one byte, because
+/// equal heads then mean the same in every rowset with these columns. For such heads, `first_words` has the number of
+/// 8-byte words before the last word of the head, and a mask for the last word.
 #[derive(Default)]
 pub(super) struct Layouts {
     /// The layouts. The index of a layout is a hash of its head. The last entry holds the layout of the most recent
@@ -181,7 +181,8 @@ impl Layouts {
         Some((head, places_at))
     }
 
-    /// The index of the layout for a record, and the last word of its head; `None` if its head is not compared.
+    /// Returns the index of the layout for a record, which is a hash of the record's head, and the last word of the
+    /// head. `None` if the head is not compared.
     #[inline(always)]
     fn find(&self, page: &PageBytes, start: usize) -> Option<(usize, u64)> {
         let (before, mask) = self.first_words?;

@@ -39,8 +39,8 @@ pub(super) struct Row {
     pub(super) tag_at: Option<u16>,
     /// The start of the expanded form in the buffer.
     pub(super) place: u16,
-    /// The start of the record minus eight. The sum of this number and the end of a value is the offset of the last
-    /// eight bytes up to that end.
+    /// The offset of the record on the page, minus eight. The sum of this number and the end of a value (an offset in
+    /// the record) is the offset on the page of the eight bytes before that end.
     word_at: u16,
     /// The index of this record's first place among the places of all layouts.
     places_at: u16,

@@ -1,4 +1,5 @@
-//! Restorable points in time, compared with a search that tries all paths; restored databases; stripes and copies.
+//! Tests of restores to a point in time (compared with a search that tries all paths), of databases that were restored
+//! or renamed, and of stripes and copies.
 
 use std::path::Path;
 
@@ -68,10 +69,11 @@ fn log_between_a_full_and_a_differential_leads_to_the_moments_before_the_differe
     assert_eq!(named(&found, &beside), [(Log, 25), (Log, 33), (Log, 40)]);
     let leads = found.beside.iter().map(|beside| beside.span.clone().unwrap());
     let leads: Vec<_> = leads.map(|span| (span.from, span.to)).collect();
-    // These log backups, and the log backup during which the differential backup was taken, restore all points in time
-    // before the differential backup ended.
+    // These three log backups end before the differential backup. Together with the log backup during which the
+    // differential backup was taken, they restore all points in time before the differential backup ended.
     assert_eq!(leads, [(time(20), time(45)), (time(25), time(45)), (time(33), time(45))]);
-    // The steps to points in time before, at and after the end of the differential.
+    // Returns the steps of the restore to a minute, and whether the restore needs STOPAT. The minutes below are before,
+    // at and after the end of the differential backup.
     let steps = |minute| {
         let moment = found.moment(&time(minute));
         (named(&found, &moment.chain.unwrap().steps), moment.stops)
@@ -276,7 +278,7 @@ fn as_many_differentials_as_full_backups_are_looked_up_and_not_compared_in_pairs
     assert_eq!(found.chains.len(), 10_000);
     assert!(found.chains.iter().all(|chain| chain.steps.len() == 2 && chain.differentials.len() == 1));
     assert!(found.unused.is_empty());
-    // The same number of sets, but without GUIDs and with one checkpoint LSN for all of them.
+    // Now the sets have no GUIDs, and all of them have the same checkpoint LSN.
     let same = found.sets.into_iter().map(|mut set| {
         let config = &mut set.set.config;
         (set.set.guid, config.differential_base_guid) = (None, None);

@@ -95,7 +95,8 @@ fn rows_whose_number_of_columns_takes_two_bytes_are_those_expanded_one_by_one() 
             }
             page[at] = byte;
         }
-        // A column count that differs from the rowset's.
+        // The first record now has a column count that differs from the rowset's, so the records must not be expanded
+        // together.
         page[space.start + 1] ^= 1;
         assert!(!assert_the_same(&mut together, &page, &spaces, &expansion), "{columns} columns, another count");
     }
