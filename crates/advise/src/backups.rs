@@ -46,11 +46,12 @@ pub(crate) struct Rejected {
 pub(crate) struct Usable {
     /// A full backup, its last differential and the log backups after them.
     pub(crate) steps: Vec<ChainSet>,
-    /// The number of copies of pages that were read, including those in the differential.
+    /// The number of page copies that were read, including the copies in the differential.
     pub(crate) copies: usize,
     /// A page that is in the differential, but not in the full backup; `None` if there is no such page.
     pub(crate) only_later: Option<PageId>,
-    /// The log that is missing before later log backups, as its first LSN and its end LSN; `None` if no log is missing.
+    /// The range of log that is missing between the backups in `steps` and later log backups: its first LSN and its end
+    /// LSN. `None` if no log is missing.
     pub(crate) gap: Option<(Lsn, Lsn)>,
 }
 
@@ -61,7 +62,7 @@ impl Usable {
         self.steps.last()?.set.config.last_lsn
     }
 
-    /// The backup sets of this kind among the steps.
+    /// The backup sets in [`Self::steps`] that are of this kind.
     pub(crate) fn of_kind(&self, kind: SetKind) -> impl Iterator<Item = &ChainSet> {
         self.steps.iter().filter(move |set| set.set.kind == kind)
     }
@@ -123,7 +124,7 @@ pub(crate) fn search(
             }
             Err((step, why)) => {
                 search.rejected.extend(rest.sets.get(step).map(|set| Rejected { set: name(set), why }));
-                // Excluding a set twice would repeat the previous try.
+                // If the set was excluded before, another try would use the same backups, so the search ends.
                 if !damaged.insert(step) {
                     break;
                 }

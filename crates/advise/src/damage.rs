@@ -12,8 +12,8 @@ use source::{DataFile, PageSource};
 use crate::lost_extents;
 use crate::maps::{self, WrongMaps};
 
-/// IDs of system tables without which other tables are not found, and of system tables that list the files. The pages
-/// of these tables cannot be restored one by one.
+/// IDs of the system tables that are needed to find all other tables, and of the system tables that list the files. The
+/// pages of these tables cannot be restored one by one.
 const CRITICAL_TABLES: [i32; 9] = [3, 4, 5, 7, 8, 13, 15, 23, 24];
 
 /// The maximum number of rows that are named one by one.
@@ -22,8 +22,8 @@ const MOST_ROWS: usize = 50;
 /// The object type of an indexed view, which can be rebuilt from its tables.
 const VIEW: &str = "V";
 
-/// The check ID of message 8998, which follows from a damaged map. The message names the first page of the map's
-/// interval, but this page is not damaged.
+/// The check ID of message 8998, which a damaged map causes. The message names the first page of the map's interval,
+/// although this page is not damaged.
 const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
 
 /// The check ID of message 2576. If no page points to an IAM page, the message names (0:0) as the page before the IAM
@@ -77,7 +77,7 @@ pub(crate) struct Damage {
     pub(crate) other: CatalogDamage,
     /// Files that are shorter than the length in their header.
     pub(crate) cut_files: BTreeSet<u16>,
-    /// Pages with findings that name no owner. Other findings may show the owner.
+    /// Pages whose findings name no owner. Other findings may show which table or index owns the page.
     nameless: BTreeMap<PageId, Ids>,
     /// Damaged pages of nonclustered indexes, with their index.
     index_pages: BTreeMap<PageId, (i32, i32)>,
@@ -132,13 +132,13 @@ pub(crate) struct TableDamage {
     /// Whether links between sound pages are wrong, or keys are out of order. A rebuild repairs wrong links and wrong
     /// order.
     pub(crate) is_in_structure: bool,
-    /// Whether allocation maps have wrong entries for the table's pages: in IAM chains, in the free space that PFS
-    /// records, or about the owners of extents.
+    /// Whether allocation maps have wrong entries about the table's pages: wrong links or pages in IAM chains, wrong
+    /// free space in PFS, or wrong owners of extents.
     pub(crate) is_in_allocation: bool,
     /// IAM pages that are missing from an IAM chain of the table. The rows are still found through the index.
     unseen_maps: BTreeSet<PageId>,
-    /// The IAM pages in [`Self::pages`] without which rows or values are not found. These IAM pages are damaged or have
-    /// lost extents.
+    /// The IAM pages in [`Self::pages`] that are needed to find rows or off-row values. These IAM pages are damaged or
+    /// have lost extents.
     pub(crate) needed_maps: BTreeSet<PageId>,
     /// Pages with wrong references to off-row values or forwarded rows. The references are in rows or in fragments of
     /// off-row values.
@@ -154,13 +154,13 @@ pub(crate) struct TableDamage {
 }
 
 impl Damage {
-    /// Groups the findings of `report`, a check of the pages of `source`.
+    /// Groups the findings of `report`, which is the result of a check of the pages in `source`.
     pub(crate) fn of(report: &Report, database: &Database, source: &dyn PageSource) -> Self {
         let is_cut = |file: &&DataFile| file.header_pages.is_some_and(|pages| pages > file.pages);
         let cut_files = source.files().iter().filter(is_cut).map(|file| file.file_id).collect();
         let mut damage = Self { cut_files, ..Self::default() };
         report.findings.iter().for_each(|finding| damage.add(&finding, database));
-        // A wrong pointer may refer to a page that does not exist.
+        // Removes the pages that do not exist, because a wrong pointer may refer to such a page.
         damage.tables.values_mut().for_each(|table| {
             table.values.retain(|page| !page.is_none() && source.contains(*page));
             table.needed_maps.retain(|page| source.contains(*page));
@@ -180,7 +180,8 @@ impl Damage {
         for (object_id, lost) in lost_extents::of(source, database, &unowned) {
             let table = self.tables.entry(object_id).or_default();
             table.ids.insert(EXTENT_UNOWNED);
-            // The index still points to these rows, so their off-row values are referenced.
+            // The clustered index still links the pages with these rows, so the off-row values of these rows are
+            // referenced.
             if lost.has_keys {
                 table.is_in_allocation = true;
                 table.values.clear();
@@ -254,7 +255,8 @@ impl Damage {
         }
         for table in self.tables.values_mut() {
             table.settle(&self.unowned.pages);
-            // If the place of the damage is unknown, no page can be restored, and a rebuild may not repair the damage.
+            // If nothing shows where the table is damaged, no page can be restored one by one, and a rebuild may not
+            // repair the damage. So only a restore of the database is certain to help.
             if !table.loses_data() && !table.is_in_structure && !table.is_in_allocation {
                 self.other.ids.extend(&table.ids);
                 self.other.is_logical = true;
@@ -330,7 +332,8 @@ impl Damage {
             return;
         }
         if is_of_catalog && !is_columnstore {
-            // A finding about catalog rows names the object that the rows describe, not the system table.
+            // A finding about catalog rows names the object that the rows describe, not the system table. Still, it
+            // counts as damage of the catalog.
             self.catalog.add(finding);
             self.catalog.is_logical = true;
             return;
@@ -440,11 +443,11 @@ impl TableDamage {
         let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
         if matches!(check.id, "key.order" | "key.duplicate" | "tree.high-key" | "tree.low-key") {
             // A parent page stores the key range of its child. If the range and the keys disagree, either page may be
-            // wrong.
+            // wrong, so both pages are added.
             self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
         }
         match check.phase {
-            // Heap rows and off-row values are found only through IAM pages, even by a rebuild.
+            // Without the IAM pages, heap rows and off-row values are not found, not even by a rebuild.
             Phase::Allocation if check.id.starts_with("iam.") && !finding.owner.is_some_and(has_keys) => {
                 self.is_in_allocation = true;
                 let maps = [page, finding.ref_page].into_iter().flatten();
@@ -462,7 +465,8 @@ impl TableDamage {
                 "iam.invalid" => self.is_in_allocation = true,
                 "page.unseen" | "page.of-other-unit" => self.pages.extend(page),
                 "heap.forward-mismatch" | "heap.forward-shared" | "heap.stub-without-row" | "heap.row-without-stub" => {
-                    // One of the two pages is wrong, but the finding does not show which one.
+                    // Either the page with the stub or the page with the forwarded row is wrong, but the finding does
+                    // not show which one.
                     self.values.extend(page.into_iter().chain(finding.ref_page));
                 }
                 _ if check.listed == ReportOrder::ByPage && check.repair == Repair::AllowDataLoss => {
@@ -478,10 +482,11 @@ impl TableDamage {
         }
     }
 
-    /// Removes consequences. If pages of the table are damaged, wrong links and references on other pages only follow
-    /// from this damage.
+    /// Removes findings that are only consequences of other damage. If pages of the table are damaged, wrong links and
+    /// references on other pages are such consequences.
     fn settle(&mut self, unowned: &BTreeSet<PageId>) {
-        // A page that seems missing may exist in an extent for which no map names an owner.
+        // A page that seems to be missing may exist in an extent for which no map names an owner. In this case, the
+        // allocation maps are wrong.
         let extent = |page: &PageId| PageId::new(page.file, page.page / EXTENT_PAGES * EXTENT_PAGES);
         self.is_in_allocation |= self.consequences.iter().any(|page| unowned.contains(&extent(page)));
         if !self.pages.is_empty() {

@@ -47,7 +47,8 @@ fn by_key(
         return None;
     }
     let mut keys: Vec<&RowsetColumn> = rowset.layout.columns.iter().filter(|column| column.key_ordinal > 0).collect();
-    // The key of a clustered index that is not unique contains a uniquifier, a column without a name.
+    // The key of a clustered index that is not unique contains a uniquifier. This column has no name, so no condition
+    // can use it.
     if keys.is_empty() || keys.iter().any(|column| column.status & column_status::UNIQUIFIER != 0) {
         return None;
     }
@@ -79,7 +80,7 @@ fn exact(info: TypeInfo, bytes: &[u8], bit: u8) -> Option<String> {
         | xtype::DECIMAL
         | xtype::NUMERIC => text(),
         xtype::NCHAR | xtype::NVARCHAR => script::quote_text(&String::from_utf16(&units(bytes)).ok()?),
-        // The meaning of other bytes depends on the code page.
+        // Only an ASCII string becomes a literal, because the meaning of other bytes depends on the code page.
         xtype::CHAR | xtype::VARCHAR if bytes.is_ascii() => {
             format!("'{}'", String::from_utf8_lossy(bytes).replace('\'', "''"))
         }

@@ -4,7 +4,7 @@
 //! [`plan`] groups the findings by the action that repairs them (`damage`), looks for copies of the damaged pages in
 //! the backups ([`backups`]), and orders the steps, cheapest first. It runs nothing: a person must review the plan.
 
-// Code may index only after a bounds check; a comment on each indexing line names the check.
+// Indexing is allowed only after a bounds check. A comment on each line that indexes names this check.
 #![warn(clippy::indexing_slicing)]
 
 pub mod backups;

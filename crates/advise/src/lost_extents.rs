@@ -1,6 +1,6 @@
 //! Finds lost extents: extents that no map assigns to an owner, although the page headers name a table. The IAM page
-//! for the interval of such an extent no longer lists it. Rows of a clustered index are still found by page links; rows
-//! of heaps and off-row values are not found.
+//! for the interval of such an extent no longer lists the extent. Rows of a clustered index can still be found by page
+//! links. Rows of heaps and off-row values can no longer be found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ const MOST_IAM_PAGES: usize = 4096;
 /// The extents that a table has lost.
 #[derive(Debug, Default)]
 pub(crate) struct LostExtents {
-    /// IAM pages that no longer list some of their extents, each with these extents. The extents contain heap rows or
-    /// off-row values.
+    /// The IAM pages that no longer list some of their extents. The value for each IAM page is the set of these
+    /// extents, which contain heap rows or off-row values.
     pub(crate) maps: BTreeMap<PageId, BTreeSet<PageId>>,
     /// Whether some of the lost extents belong to the clustered index.
     pub(crate) has_keys: bool,

@@ -61,7 +61,8 @@ impl WrongMaps {
                 let owners = finding.owner.into_iter().chain(owner_of(finding)).map(|owner| owner.alloc_unit);
                 self.singles.entry(page).or_default().extend(owners);
             }
-            // If one of the two objects is dropped, the pages of the other are freed too.
+            // The IAM chain contains pages of two objects. If one of these objects is dropped, pages of the other
+            // object are freed too.
             "iam.other-unit" if finding.owner.is_some_and(|owner| owner.index_id > 0) => {
                 self.is_shared = true;
                 self.maps.extend([Some(page), finding.ref_page].into_iter().flatten().filter(|page| !page.is_none()));
@@ -97,7 +98,7 @@ impl WrongMaps {
             self.objects.extend(wrong.iter().filter_map(|map| look.object(look.unit(*map)?)));
             misled.extend(wrong.iter().map(|_| extent));
             // If a unit claims the extent, and the pages of the extent belong to this unit, a GAM or SGAM page that
-            // disagrees is wrong.
+            // contradicts the claim is wrong.
             match fixed.as_slice() {
                 // If no unit claims the extent, either GAM or SGAM is wrong. If some pages are in use, the extent is
                 // mixed and GAM is wrong; otherwise it is free and SGAM is wrong.
@@ -114,7 +115,8 @@ impl WrongMaps {
         for (number, page) in std::mem::take(&mut self.marks).into_iter().enumerate() {
             let unit = (number < MOST_PLACES).then(|| look.unit(page)).flatten();
             self.objects.extend(unit.and_then(|unit| look.object(unit)));
-            // If an IAM page has a wrong entry for the extent, the PFS bytes are right.
+            // If an IAM page has a wrong entry for the extent, the PFS bytes are right. Otherwise, the PFS page is
+            // wrong.
             if !misled.contains(&first_of_extent(page)) {
                 self.maps.insert(PageId::new(page.file, pfs_page_of(page.page)));
             }
@@ -137,7 +139,7 @@ fn owner_of(finding: &Finding) -> Option<Owner> {
     }
 }
 
-/// Whether `page` is a sound page of the object that its PFS page marks as free.
+/// Whether `page` is a sound page of the object with this ID, although the PFS page marks `page` as free.
 pub(crate) fn is_called_free(source: &dyn PageSource, database: &Database, page: PageId, object_id: i32) -> bool {
     let look = Look { source, database };
     !look.is_in_use(page) && look.unit(page).and_then(|unit| look.object(unit)) == Some(object_id)

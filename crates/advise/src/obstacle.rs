@@ -38,7 +38,7 @@ impl Model {
         }
     }
 
-    /// Whether the whole log from these backups to the present exists, according to the backup labels and the boot
+    /// Whether all log from the backups in `usable` to the present exists, according to the backup labels and the boot
     /// page.
     pub(crate) fn has_whole_log(self, usable: &Usable) -> bool {
         matches!(self, Self::Full { backed_up, .. } if missing_log(usable, backed_up).is_none())
@@ -89,8 +89,8 @@ pub(crate) fn obstacle(damage: &Damage, pages: &BTreeSet<PageId>, model: Model, 
     }
 }
 
-/// Describes the missing log, which is a gap between the given backups, or lies between the given backups and the log
-/// that the database still has. `None` if no log is missing.
+/// Describes the missing log: a gap between the backups in `usable`, or between their end and the log that the database
+/// still has. `None` if no log is missing.
 fn missing_log(usable: &Usable, backed_up: Lsn) -> Option<String> {
     if let Some((from, to)) = usable.gap {
         return Some(format!("log backups are missing: from LSN {} to {}", lsn(from), lsn(to)));

@@ -54,8 +54,9 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
             before.push(rebuild_table(request, object_id, table));
         }
     }
-    // These steps come after the restore for two reasons. With wrong maps, a rebuild may use extents that contain live
-    // rows, or free extents of another object. And before the restore, rows that a rebuild needs may be unreadable.
+    // These steps come after the restore for two reasons. If maps are wrong, a rebuild may allocate extents that
+    // already contain live rows, or it may deallocate extents that belong to another object. Also, rows that a rebuild
+    // needs may be unreadable before the restore.
     if !damage.maps.ids.is_empty() || needs_restore(damage) {
         after.splice(0..0, before.drain(..));
     }
@@ -74,7 +75,7 @@ pub(crate) fn object_name(request: &Request<'_>, object_id: i32) -> String {
     }
 }
 
-/// A statement such as `USE [Orders];`, or a comment if the name is not plain text.
+/// A statement such as `USE [Orders];`, or a comment if a script runner could misread the name.
 pub(crate) fn use_database(request: &Request<'_>) -> String {
     let name = &request.report.database.name;
     statements::database(name).map_or_else(
@@ -283,7 +284,7 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
     step
 }
 
-/// The statements of a rebuild; `None` if a name in them is not plain text.
+/// The statements of a rebuild; `None` if a script runner could misread a name in them.
 fn rebuild_statements(
     request: &Request<'_>,
     object_id: i32,

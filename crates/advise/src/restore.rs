@@ -35,7 +35,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
     if pages.is_empty() && is_nowhere {
         return Restored::default();
     }
-    // If only maps are wrong, no row is lost yet, so a restore must not lose any row either.
+    // If only maps are wrong, no row is lost yet. In this case, a restore is an option only if it loses no row.
     let loses_nothing = |usable: &&Usable| needs_restore(damage) || model.has_whole_log(usable);
     let Some(usable) = search.usable.as_ref().filter(loses_nothing) else {
         return match needs_restore(damage) {
@@ -87,8 +87,8 @@ pub(crate) fn only_object(request: &Request<'_>, damage: &Damage) -> Option<Stri
     }
 }
 
-/// Adds to a step the facts about its backups: the pages that were read from them, and the facts for which their labels
-/// are the only evidence.
+/// Adds to a step the facts about the backups that it uses: which page copies were read from the backups, and which
+/// facts only the backup labels state.
 pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.from = usable.files();
     step.lsn = usable.reaches();
@@ -107,7 +107,7 @@ pub(crate) fn based_on(usable: &Usable, step: &mut Step) {
     step.by_labels = Some(format!("{rest}. 'mdfsck chain --verify' on the folder of the backups reads all of them."));
 }
 
-/// A sentence about the copies that were read; `None` if no copy was read.
+/// A sentence about the page copies that were read from the backups; `None` if no copy was read.
 fn proof(usable: &Usable) -> Option<String> {
     let full = usable.of_kind(SetKind::Full).next();
     let finished = full.and_then(|full| full.set.config.finished.as_deref()).unwrap_or("an unknown time");

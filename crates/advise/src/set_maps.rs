@@ -1,5 +1,5 @@
-//! Steps for wrong maps of sound pages, if no restore can correct the maps without losing data. The user must stop all
-//! writing, save the rows, and then correct the maps.
+//! Steps for allocation maps with wrong entries for sound pages, if no restore can correct the maps without losing
+//! data. The user must stop all writing, save the rows, and then correct the maps.
 
 use format::PageId;
 use script::quote_text;

@@ -34,8 +34,8 @@ fn ends_line(char: char) -> bool {
     char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether all names in statements about an object are plain text: the names of the database, the object, its schema,
-/// columns, indexes and constraints, and of the objects that refer to it.
+/// Whether script runners pass on all names in statements about an object unchanged: the names of the database, the
+/// object, its schema, columns, indexes and constraints, and of the objects that refer to the object.
 pub(crate) fn are_plain(request: &Request<'_>, object_id: i32) -> bool {
     let database = request.database;
     let is_plain_object = |object_id: i32| {
@@ -70,27 +70,27 @@ pub(crate) fn page_list(pages: &[PageId]) -> String {
     texts.join(", ")
 }
 
-/// The clauses ` FROM DISK = N'...', DISK = N'...' WITH FILE = 1, NORECOVERY` for a backup set; `None` if a path is not
-/// plain text.
+/// The clauses ` FROM DISK = N'...', DISK = N'...' WITH FILE = 1, NORECOVERY` for a backup set; `None` if a script
+/// runner could misread a path.
 pub(crate) fn from(set: &ChainSet) -> Option<String> {
     let devices: Option<Vec<String>> = set.paths.iter().map(|path| device(path)).collect();
     Some(format!("\n    FROM {}\n    WITH FILE = {}, NORECOVERY;", devices?.join(",\n         "), set.set.position))
 }
 
-/// Returns `DISK = N'...'`, or `URL = N'...'` for object storage; `None` if the path is not plain text.
+/// Returns `DISK = N'...'`, or `URL = N'...'` for object storage; `None` if a script runner could misread the path.
 fn device(path: &Path) -> Option<String> {
     let (device, place) = storage::device(path)?;
     is_plain(&place).then(|| format!("{device} = {}", quote_text(&place)))
 }
 
-/// The full path of a file as a text literal; `None` if it is not plain text.
+/// The full path of a file as a text literal; `None` if a script runner could misread the path.
 fn disk(path: &Path) -> Option<String> {
     let (_, place) = storage::device(path)?;
     is_plain(&place).then(|| quote_text(&place))
 }
 
-/// Returns the statement `RESTORE DATABASE` or `RESTORE LOG` for a whole backup set; `None` if a path is not plain
-/// text.
+/// Returns the statement `RESTORE DATABASE` or `RESTORE LOG` for a whole backup set; `None` if a script runner could
+/// misread a path.
 pub(crate) fn restore(database: &str, set: &ChainSet) -> Option<String> {
     let what = if set.set.kind == SetKind::Log { "LOG" } else { "DATABASE" };
     Some(format!("RESTORE {what} {database}{}", from(set)?))
@@ -110,7 +110,7 @@ pub(crate) fn tail_file(steps: &[ChainSet], name: &str) -> String {
     free.and_then(|path| disk(&path)).unwrap_or_else(|| quote_text("tail.trn"))
 }
 
-/// The statement that checks the whole database. Steps that change the database end with it.
+/// The statement that checks the whole database. The steps that change the database end with this statement.
 pub(crate) fn check_again(name: &str) -> String {
     format!("DBCC CHECKDB ({}) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name))
 }

@@ -70,7 +70,7 @@ pub struct Step {
     pub risk: String,
     /// Data that the step cannot recover.
     pub cannot_restore: Option<String>,
-    /// The pages that this check read and that prove the reason.
+    /// A sentence about the pages that prove the reason; this check has read these pages.
     pub proven: Option<String>,
     /// Assumptions for which backup labels are the only evidence.
     pub by_labels: Option<String>,

@@ -52,7 +52,8 @@ impl Bench {
             paths: "a.mdf",
         };
         match finding.check.phase {
-            // Only backups have a container.
+            // Only a backup has a container, so a finding about a container is tested with the plan for a damaged
+            // backup.
             Phase::Container => of_backup::plan(&request, &damage, Vec::new()).steps,
             _ => of_damage(&request, &damage).steps,
         }

@@ -75,8 +75,8 @@ fn judge(suspect: &Suspect, stray: Option<&Stray>) -> Verdict {
         Why::Links if suspect.is_unprotected => Verdict::Doubt(LogAuditDoubtKind::LogUnprotected),
         Why::Links if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         Why::Apart if suspect.is_cleared => Verdict::Nothing,
-        // The page has records after its LSN. The first of these records names an LSN of the page that differs from the
-        // page's LSN.
+        // The log has records of the page after the page's LSN. The first of these records states which LSN the page
+        // had before, and this LSN differs from the page's LSN.
         Why::Apart if suspect.record.is_some() => confirmed(&registry::LOG_CHAIN_BROKEN),
         // The page's LSN is later than the LSNs of all its records.
         Why::Apart => match stray {

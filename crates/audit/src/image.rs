@@ -146,7 +146,8 @@ impl ImageKey {
             Kind::Bytes | Kind::Row => {
                 let (start, length) = (usize::from(image.offset), usize::from(image.length));
                 let Some(row) = row_space(page, image.slot) else { return OnPage::No };
-                // The compared bytes may extend into the version tag, which is not logged.
+                // The compared bytes may extend into the version tag, which is not logged. In this case, the comparison
+                // proves nothing.
                 let is_versioned = row.first().is_some_and(|status| status & VERSIONED != 0);
                 if image.kind == Kind::Bytes
                     && is_versioned

@@ -22,12 +22,12 @@ const PAGES_PER_STRAY: usize = 8;
 pub(crate) enum Why {
     /// The page is newer than the end of the log.
     Newer,
-    /// The page is older than one of its records before the start of redo, or older than the page LSN that its first
-    /// record names.
+    /// The page is older than one of its records before the start of redo, or older than the LSN that, according to its
+    /// first record, the page had before.
     Lost,
     /// The row in this slot lacks the bytes that the page's last record wrote.
     Image(u16),
-    /// A log record names a page LSN that is older than the page's previous record.
+    /// A log record states that the page had an LSN before that is older than the LSN of the page's previous record.
     Links,
     /// The page's LSN differs from the LSNs of all its records.
     Apart,
@@ -43,7 +43,7 @@ pub(crate) struct Suspect {
     pub(crate) unit: AllocUnitId,
     /// The log record that the page contradicts.
     pub(crate) record: Option<Note>,
-    /// The page LSN that `record` names.
+    /// The LSN that the page had before the change, according to `record`.
     pub(crate) expected: Lsn,
     /// The changes that the page lacks.
     pub(crate) missing: Missing,
@@ -64,8 +64,8 @@ pub(crate) struct Suspect {
 /// Evidence that a record concerns the page that it names.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Confirmed {
-    /// A record names the LSN of the page, or the LSN of another record whose change the page lacks. A damaged record
-    /// would not name one of these LSNs.
+    /// A later record states that the page had the LSN of the record, or the record states the LSN of another known
+    /// record of the page. A record with a damaged page ID would not match in this way.
     pub(crate) is_linked: bool,
     /// The record formats the page, so the LSN that it names comes from an earlier use of the page.
     pub(crate) is_new_page: bool,
@@ -91,8 +91,8 @@ impl Note {
     }
 }
 
-/// An LSN of pages that lies in the range of the log, although the log has no record at this LSN for any of these
-/// pages.
+/// An LSN that one or more pages have, and that lies in the range of the log, although the log has no record of these
+/// pages at this LSN.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stray {
     /// Some of the pages with this LSN, each with its allocation unit.
@@ -112,7 +112,7 @@ pub(crate) struct Stray {
 pub(crate) struct Suspects {
     pub(crate) pages: BTreeMap<PageId, Suspect>,
     pub(crate) strays: BTreeMap<Lsn, Stray>,
-    /// Number of pages that were not kept because of these limits.
+    /// Number of pages that were not kept because the maximum number of suspects or of stray LSNs was reached.
     pub(crate) more: u64,
 }
 
@@ -218,8 +218,8 @@ impl Suspect {
             Why::Links => {
                 let is_broken = before.is_some_and(|before| page_lsn < before && before >= run) && !is_new_page;
                 if is_broken {
-                    // The record is confirmed if the page had this LSN before, and a confirmed record has changed the
-                    // page since.
+                    // The record is confirmed if the page once had the LSN that the record names, and if a confirmed
+                    // record has changed the page since then.
                     let had_it = self.earlier.contains(&page_lsn);
                     self.confirm(Confirmed { is_linked: before_confirmed.is_linked && had_it, is_new_page: false });
                     self.note(lsn, record, page_lsn);

@@ -37,10 +37,11 @@ pub(crate) struct Entry {
     pub(crate) last: Stamp,
     /// A hash of the bytes that the last record wrote.
     pub(crate) image: Image,
-    /// Whether a log record names a page LSN that is older than the page's previous record.
+    /// Whether a log record states that the page had an LSN before that is older than the LSN of the page's previous
+    /// record.
     pub(crate) is_broken: bool,
-    /// Whether a log record freed the page after its last record. The server may then never write the page's earlier
-    /// changes to disk. So the entry proves nothing, unless the deallocation was rolled back.
+    /// Whether a log record freed the page after the page's last record. The server may then never write the page's
+    /// earlier changes to disk. So the entry proves nothing, unless the deallocation was rolled back.
     pub(crate) is_freed: bool,
     /// Whether the log must still be searched for a record of the page at the page's LSN, which is stored in
     /// [`Self::before_first`].
@@ -153,7 +154,7 @@ impl PageTable {
         }
     }
 
-    /// Drops the upper half of the pages, and ends the range before them.
+    /// Removes the half of the pages with the highest addresses, and ends the range before these pages.
     fn halve(&mut self) {
         let mut pages: Vec<PageId> = self.pages.keys().copied().collect();
         let middle = pages.len() / 2;

@@ -113,12 +113,13 @@ mod status_2005 {
     pub(super) const NOT_NULL: u32 = 0x20;
 }
 
-/// The column ID in sysrowsetcolumns (2005) of the first dropped column that keeps its offset in the rows. The IDs of
-/// further dropped columns follow this ID.
+/// The column ID that sysrowsetcolumns (2005) contains for the first dropped column that still occupies space in the
+/// rows. Further dropped columns have the following IDs.
 const DROPPED_2005: u32 = 0x1_0000;
 
 /// Sets the ID of a column of syshobtcolumns to its ID in sysrowsetcolumns, and marks dropped columns. Only the exact
-/// high bits of [`DROPPED_2005`] mark a dropped column: columns in use of upgraded base tables have other high bits.
+/// high bits of [`DROPPED_2005`] mark a dropped column: in upgraded base tables, columns that are still in use have
+/// other high bits.
 pub(crate) fn name_column_2005(column: &mut RowsetColumn, id: u32) {
     column.id = id;
     column.status &= !column_status::DROPPED;

@@ -24,7 +24,7 @@ pub enum Fetched {
 /// Reads `page`, and verifies its protection and page ID.
 pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
     if source.file(page.file).is_none() {
-        // The page may be in a file of the database that was not given.
+        // File 0 does not exist. Any other file may be a file of the database that was not given.
         return if page.file == 0 { Fetched::Outside } else { Fetched::Unread };
     }
     if !source.contains(page) {

@@ -45,8 +45,8 @@ pub struct Segment {
     pub group_id: i32,
     /// Number of rows.
     pub rows: i32,
-    /// The encoding. 1 means values, 2 values with a dictionary, 3 strings with a dictionary, and 4 and 5 values that
-    /// are stored directly.
+    /// The encoding: 1 for values, 2 for values with a dictionary, 3 for strings with a dictionary, 4 or 5 for values
+    /// that are stored directly.
     pub encoding: i32,
     /// The value that code 0 represents, in units of `magnitude`.
     pub base_id: i64,

@@ -8,8 +8,9 @@ use crate::database::Database;
 use crate::load::Loader;
 
 /// Bits of sysschobjs.status in the row of a constraint. They are inferred from constraints with published definitions.
-/// In ReportServer, the key with `NOT FOR REPLICATION` has 0x200, and the key that the script disables has 0x100. All
-/// constraints that were added or enabled again WITH NOCHECK have 0x400.
+/// In the database ReportServer, the foreign key that is declared `NOT FOR REPLICATION` has 0x200, and the foreign key
+/// that the published script disables has 0x100. All constraints that were added or enabled again WITH NOCHECK have
+/// 0x400.
 mod status {
     pub(super) const SYSTEM_NAMED: u32 = 0x4;
     pub(super) const DISABLED: u32 = 0x100;
@@ -53,8 +54,8 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether the engine trusts that all rows obey the constraint. This is so if the constraint is enabled and was
-    /// verified for all rows.
+    /// Whether the engine trusts that all rows obey the constraint. This is so if the constraint is enabled, is not
+    /// declared NOT FOR REPLICATION, and was verified for all rows.
     pub fn is_trusted(&self) -> bool {
         self.status & (status::DISABLED | status::NOT_FOR_REPLICATION | status::NOT_TRUSTED) == 0
     }

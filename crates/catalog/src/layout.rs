@@ -143,16 +143,16 @@ impl RowsetColumn {
         match offset {
             _ if known == Some(true) => Stored::Null,
             0 => Stored::Absent,
-            // A record that was written before the column was added has other content at the column's position. For a
-            // bit column, the byte may contain older bit columns. For a variable-length column, the number may belong
-            // to the back pointer of a forwarded row.
+            // A record that was written before the column was added has other content at the column's position, so the
+            // column counts as absent. For a bit column, the byte may contain older bit columns. For a variable-length
+            // column, the number may belong to the back pointer of a forwarded row.
             _ if !record.has_column(null_bit) => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {
                 Some((bytes, true)) => Stored::Complex(bytes),
                 Some((bytes, false)) => Stored::Plain(bytes),
-                // A record omits trailing columns that are empty. It also omits columns that were added after it was
-                // written, but it has no null bit for those columns.
+                // A record omits trailing columns that are empty. It also omits columns that were added after the
+                // record was written; it has no null bit for such columns.
                 None if known.is_some() || null_bit == 0 => Stored::Plain(&[]),
                 None => Stored::Absent,
             },
@@ -181,8 +181,8 @@ impl RowsetColumn {
 
     fn key_column(&self, level: Level) -> KeyColumn {
         let (offset, null_bit, bit) = self.place(level);
-        // Values of a fixed-length type that are stored as a variable-length column have a special form (vardecimal).
-        // The uniquifier, which is an int, is the exception.
+        // Values of a fixed-length type that are stored as a variable-length column have a special form (vardecimal),
+        // so their order is unknown. The uniquifier, which is an int, is the exception.
         let is_plain = offset >= 0 || fixed_length(self.info).is_none() || self.info.xtype == xtype::INT;
         KeyColumn {
             order: if is_plain { KeyOrder::of(self.info, self.collation, bit) } else { KeyOrder::Unknown },
@@ -229,7 +229,8 @@ impl RowLayout {
         let expansion = Expansion::new(&stored)?;
         for column in &mut self.columns {
             let number = number(column).filter(|_| column.leaf_offset != 0);
-            // The positions of columns in the entries of compressed non-leaf pages are undocumented.
+            // The positions of columns in the entries of compressed non-leaf pages are undocumented, so all of them are
+            // set to 0.
             (column.node_offset, column.node_null_bit, column.node_bit) = (0, 0, 0);
             (column.leaf_offset, column.leaf_null_bit) = match number {
                 Some(number) => (expansion.place(number)?, number as u16 + 1),

@@ -5,7 +5,7 @@
 //! tables describe every other table, so nothing else is hard-coded (docs/format/catalog.md#bootstrap). Parts that
 //! cannot be read are recorded as a [`Gap`]; this crate reports no findings.
 
-// Indexing is used only after a bounds check; each such line names the check.
+// Indexing is allowed only after a bounds check. A comment on each line that indexes names this check.
 #![warn(clippy::indexing_slicing)]
 
 mod base_table;

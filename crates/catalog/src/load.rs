@@ -74,7 +74,8 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
         created: text(boot.created()),
         modified: text(boot.modified()),
         last_known_good: text(boot.last_known_good()),
-        // Databases of releases before SQL Server 2005 do not have this field.
+        // Databases of releases before SQL Server 2005 do not have this field. So a time before 2005 is not a valid
+        // value.
         catalog_updated: text(boot.catalog_updated()).filter(|time| time.as_str() >= "2005"),
         data_purity: boot.dbcc_flags() & 2 != 0,
         engine_build: boot.engine_build(),

@@ -27,8 +27,8 @@ pub struct Boundary {
 pub struct PartitionFunction {
     /// The name of the partition function.
     pub name: String,
-    /// The possible lists of boundaries, each ordered by boundary number. There is at most one list, unless rows of
-    /// another class have the same ID.
+    /// The possible lists of boundaries, each ordered by boundary number. There is at most one list, unless
+    /// sysobjvalues also has rows of another class with the ID of this function.
     pub candidates: Vec<Vec<Boundary>>,
 }
 

@@ -154,7 +154,7 @@ fn compressed_rows(
     bad
 }
 
-/// Combines `record` with the columns of its table to a [`Row`].
+/// Combines `record` with the columns of its table into a [`Row`].
 pub(crate) fn row<'a>(record: Record<'a>, columns: &'a [(String, RowsetColumn)]) -> Row<'a> {
     Row { record, columns }
 }

@@ -124,8 +124,8 @@ fn descriptions(
             found.insert(key, Statistics { name, status, ..Statistics::unknown(key) });
         }
     })?;
-    // For each index or statistics, the column at each position. An index numbers its key columns; statistics that
-    // belong to no index number their own columns.
+    // For each index or statistics, the column at each position. The positions are those of the key columns of an
+    // index, or those of the columns of statistics that belong to no index.
     let mut places: BTreeMap<Key, BTreeMap<u64, u32>> = BTreeMap::new();
     let columns = ["idmajor", "idminor", "subid", "status", "intprop", "tinyprop1"];
     read_base_table(source, database, SYSISCOLS, &columns, |_, values| {
@@ -141,14 +141,14 @@ fn descriptions(
     read_base_table(source, database, SYSCOLPARS, &columns, |_, values| {
         let &[object, number, column, xtype, length, precision, scale, collation] = values else { return };
         let value = |bytes: Option<&[u8]>| bytes.map_or(0, unsigned);
-        // syscolpars also lists the parameters of procedures. Their object ID is that of the procedure, and their
-        // number is above 0.
+        // Skips the parameters of procedures, which syscolpars also lists. The object ID of a parameter is that of its
+        // procedure, and the number is above 0.
         if value(number) != 0 || !is_wanted(int(object)) {
             return;
         }
         let info = TypeInfo {
             xtype: value(xtype) as u8,
-            // For the (max) types, the catalog stores a length of -1.
+            // For the (max) types, the catalog stores a length of -1, and the length here is 0.
             length: if value(length) as u16 == u16::MAX { 0 } else { value(length) as u16 },
             precision: value(precision) as u8,
             scale: value(scale) as u8,

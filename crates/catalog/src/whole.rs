@@ -12,9 +12,9 @@ use source::PageSource;
 use crate::chain::{self, Fetched, MAX_DEPTH};
 use crate::database::AllocUnit;
 
-/// Whether the leaf chain that starts at `first` is complete. It must consist of exactly the leaves in the tree of
-/// `unit`. It must also contain every leaf in use that the extents and slots of the IAM chain list. Also `false` if any
-/// of these pages cannot be read.
+/// Whether the leaf chain that starts at `first` is complete. The chain must consist of exactly the leaves in the tree
+/// of `unit`. The chain must also contain every leaf in use that is in an extent or a single-page slot of the unit's
+/// IAM chain. Also `false` if any of these pages cannot be read.
 pub(crate) fn is_whole(source: &dyn PageSource, unit: &AllocUnit, first: impl Into<chain::First>) -> bool {
     let mut chain = Vec::new();
     let walked = chain::walk(source, unit.id, first, |page| chain.push(page.header().page_id()));
@@ -88,7 +88,7 @@ fn children(page: Page<'_>) -> Vec<PageId> {
     children.into_iter().filter_map(|(_, child)| child).collect()
 }
 
-/// Whether `is_known` is true for each leaf in use that the extents and slots of the unit's IAM chain list.
+/// Whether `is_known` is true for each leaf in use that is in an extent or a single-page slot of the unit's IAM chain.
 fn leaves_of_iam_chain(source: &dyn PageSource, unit: &AllocUnit, is_known: impl Fn(PageId) -> bool) -> bool {
     let (mut seen, mut at) = (HashSet::new(), unit.first_iam);
     while !at.is_none() {
@@ -109,7 +109,7 @@ fn leaves_of_iam_chain(source: &dyn PageSource, unit: &AllocUnit, is_known: impl
     true
 }
 
-/// Whether a page is a leaf of the unit that is in use, or a page that cannot be read.
+/// Whether a page is a leaf of the unit and in use, or cannot be read.
 fn may_be_leaf(source: &dyn PageSource, unit: AllocUnitId, page: PageId) -> bool {
     let map = sound(source, PageId::new(page.file, pfs_page_of(page.page)));
     let byte = map.as_deref().and_then(|bytes| {

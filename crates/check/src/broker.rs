@@ -87,8 +87,8 @@ fn rows(
     Ok(count)
 }
 
-/// Notes queues, because their activation is not checked, and messages in queues. The three queues that exist in every
-/// database have no activation, so they are not noted.
+/// Notes the queues, because their activation is not checked, and notes the messages in queues. The three queues that
+/// exist in every database have no activation, so these queues are not noted.
 pub(crate) fn note_queues(database: &Database, rowsets: &[RowsetCounts], coverage: &mut Coverage) {
     const OF_EVERY_DATABASE: [&str; 3] =
         ["QueryNotificationErrorsQueue", "EventNotificationErrorsQueue", "ServiceBrokerQueue"];

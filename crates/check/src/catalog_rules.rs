@@ -68,7 +68,7 @@ fn unusable(database: &Database) -> Option<&'static Limit> {
 fn index_of_key(tables: &Tables<'_>, findings: &mut FindingCollector) {
     const SYSSINGLEOBJREFS: i32 = 74;
     const INDEX_OF_KEY: i64 = 93;
-    // No row of the table is judged unless the whole table can be read.
+    // The rows of the table are judged only if the whole table can be read.
     if tables.each(SYSSINGLEOBJREFS, &["class", "depid", "indepid"], |_, _| {}).is_err() {
         return;
     }
@@ -121,13 +121,14 @@ fn unknown_classes(tables: &Tables<'_>, classes: &Classes, rows: &mut u64) -> BT
         {
             *rows += 1;
             unknown.insert(class);
-            // Keep the lowest classes, so that the result does not depend on the order of the rows.
+            // Keeps the lowest classes, so that the result does not depend on the order of the rows.
             if unknown.len() > MOST_CLASSES {
                 unknown.pop_last();
             }
         }
     });
-    // The check of the references has already noted incomplete tables.
+    // The error is ignored, because the check of the references between base tables has already noted incomplete
+    // tables.
     let _: Result<(), Unread> = read;
     unknown
 }

@@ -105,9 +105,9 @@ pub(crate) trait CheckList: Sync {
     /// Lets each check write its sums to a file if they exceed the memory of a thread.
     fn bound(&self, context: &Context<'_>, sums: &mut Self::Sums);
 
-    /// Passes the rows of a page to the checks of rows. Returns what each check has handled, and two flags: whether
-    /// every interested check has handled all plain rows, and whether every interested check has handled all rows with
-    /// a complex column.
+    /// Passes the rows of a page to the checks of rows. Returns what each check has handled, and two flags. The first
+    /// flag says whether every check that wants the rows has handled all rows without a complex column. The second flag
+    /// says whether every such check has handled all rows with a complex column.
     fn rows(
         &self,
         context: &Context<'_>,
@@ -246,7 +246,7 @@ macro_rules! check_list {
                 )*
             }
 
-            /// Judges a finding of the sweep again after all rows were seen; `None` if the finding proves nothing.
+            /// Decides, after all rows were seen, whether a finding of the sweep is proven; `None` if it is not.
             pub(crate) fn proven(
                 &self,
                 context: &$crate::context::Context<'_>,

@@ -46,7 +46,7 @@ const TEXT_POINTER_BYTES: usize = 16;
 /// initialization vector and one block.
 const MIN_ENCRYPTED_BYTES: u16 = 65;
 
-/// The sums of one thread, or of all threads.
+/// The sums that one thread adds up, or the merged sums of all threads.
 pub(crate) struct Sums {
     /// Numbers of rows and values, by unit.
     units: PerUnit<UnitSums>,
@@ -189,7 +189,7 @@ fn row(
     }
     let nulls = record.null_word(0);
     let mut check = RowLook { context, program, unit, at, record, nulls, sums, findings };
-    // The last variable column of a forwarded row is the back pointer to its stub.
+    // The last variable column of a forwarded row is the back pointer to its stub, so it is not checked as a column.
     let variable = record.variable_count() - u16::from(is_forwarded && record.variable_count() > 0);
     if part == Part::All {
         if record.is_versioned() {
@@ -322,8 +322,8 @@ impl RowLook<'_, '_> {
         }
     }
 
-    /// Checks fixed columns that would extend beyond the record's fixed part: the record must either not have the
-    /// column or mark it NULL.
+    /// Checks each fixed column that would extend beyond the record's fixed part: the record must either lack the
+    /// column or mark it as NULL.
     #[cold]
     fn missing(&mut self) {
         let (program, record) = (self.program, self.record);
@@ -390,8 +390,8 @@ impl RowLook<'_, '_> {
         let Some(Some(check)) = program.variable.get(number) else { return };
         let Some(column) = program.columns.get(usize::from(check.column)) else { return };
         if self.is_null(check.null_bit) {
-            // An UPDATE to NULL may leave the old bytes in the row; they have no meaning. A NULL in a NOT NULL column
-            // is reported by 8970.
+            // An UPDATE to NULL may leave the old bytes in the row; these bytes have no meaning. A NULL in a NOT NULL
+            // column is reported as message 8970.
         } else if complex {
             self.off_row(check, column, bytes);
         } else if !self.record.has_column(check.null_bit) && !check.is_text_pointer {

@@ -94,7 +94,8 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     let groups = of_rowset(&store.row_groups, rowset, |group| group.rowset_id);
     let compressed = groups.iter().filter(|group| group.is_compressed());
     let groups: BTreeMap<i32, i32> = compressed.map(|group| (group.id, group.rows)).collect();
-    // An upgrade of the database keeps the segments of the older release.
+    // An upgrade of the database keeps the segments of the older release. So the checks depend on the release that
+    // created the database.
     let made_by = |version| database.boot.as_ref().is_some_and(|boot| boot.create_version >= version);
     let encodings_are_known = made_by(VERSION_2017);
     let mut rows: BTreeMap<i32, i32> = groups.clone();
@@ -119,7 +120,7 @@ fn faults(database: &Database, rowset: &Rowset) -> BTreeSet<(i32, i32, Fault)> {
     }
     // A column may have been added after a row group was made, and the segments of dropped columns remain. Until SQL
     // Server 2014, a row group kept its number when it was compressed. So a row group with a new column may have a
-    // lower number than row groups without the column.
+    // lower number than row groups without the column. In such databases, missing segments are therefore not reported.
     if rowset.layout.columns.iter().any(catalog::RowsetColumn::is_dropped) || !made_by(VERSION_2016) {
         return faults;
     }

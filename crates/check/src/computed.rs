@@ -52,7 +52,7 @@ pub(crate) struct Plans {
     left_out: Vec<(String, UnitIndex, Reason)>,
 }
 
-/// The results of one thread, or of all threads.
+/// The results of one thread, or the merged results of all threads.
 #[derive(Default)]
 pub(crate) struct Sums {
     /// Counts of values, by the counter of their column.
@@ -64,7 +64,7 @@ pub(crate) struct Sums {
 pub(crate) struct Scratch {
     room: ValueScratch,
     purse: Purse,
-    /// Scratch space for the rows of a page together.
+    /// Scratch space for computing the values of all rows of a page together.
     page: together::BatchScratch,
 }
 
@@ -78,7 +78,7 @@ struct Values {
 }
 
 impl Plans {
-    /// Finds the computed columns that are stored in the rows of a table that has pages.
+    /// Finds the persisted computed columns of all tables that have pages.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let mut plans = Self { units: PerUnit::new(units.list().len()), counters: 0, left_out: Vec::new() };
         for rowset in database.rowsets.iter().filter(|rowset| rowset.index_id <= 1) {

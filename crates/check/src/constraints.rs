@@ -40,7 +40,7 @@ use plan::{Plan, RowRule};
 /// ALL_ERRORMSGS. All violating rows are counted.
 const MAX_LISTED: usize = 200;
 
-/// The results of one thread, or of all threads, for each constraint.
+/// The results of one thread, or the merged results of all threads, for each constraint.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<Verdict>,

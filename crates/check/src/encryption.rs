@@ -199,8 +199,8 @@ impl Pass<'_> {
             }
             self.linked.insert(neighbor);
             let Some(mut bytes) = self.source.read_page(neighbor) else {
-                // There are three possible reasons: the neighbor's file was not given, the page was not read, or the
-                // page was cut off when the file shrank. The first two reasons are already noted.
+                // There are three possible reasons why the neighbor is missing: its file was not given, a read of the
+                // page failed, or the page was cut off when the file shrank. The first two reasons are already noted.
                 self.counts.links += u64::from(!self.source.contains(neighbor));
                 continue;
             };

@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(finding.object_id(), None);
     }
 
-    /// An owner in object 1413580074, always with the same index.
+    /// An owner with object ID 1413580074 and, in each call, the same index ID.
     fn owner(alloc_unit: u64) -> Owner {
         let kind = Some(UnitKind::InRow);
         Owner { object_id: 1_413_580_074, index_id: 1, partition_id: 1, alloc_unit: AllocUnitId(alloc_unit), kind }
@@ -408,8 +408,8 @@ mod tests {
     #[test]
     fn order_equals_published_transcripts() {
         let of = |check, page| Finding::new(check).owner(owner(2)).page(PageId::new(1, page));
-        // Case 17: two bad leaves. Each bad leaf has a message; there is also a message about its parent page, and one
-        // about the page after it.
+        // docs/format/cases.md#case-17: two leaves are bad. Each of them has a message, and there are also a message
+        // about its parent page and a message about the page after it.
         let leaf = |page, next| {
             let next: Finding = of(&registry::TREE_PREV_UNSEEN, next);
             let unseen = of(&registry::TREE_CHILD_UNSEEN, page).ref_page(PageId::new(1, 15_990));
@@ -418,17 +418,18 @@ mod tests {
         let findings = leaf(15_848, 15_849).into_iter().chain(leaf(15_840, 15_841)).collect();
         let expected = [(8928, 15_840), (8976, 15_840), (8978, 15_841), (8928, 15_848), (8976, 15_848), (8978, 15_849)];
         assert_eq!(listed(findings), expected);
-        // Cases 19 and 20: the message about the fault of the page comes first, then the message that the page was not
-        // processed, then the messages about the pages that refer to it.
+        // docs/format/cases.md#case-19 and docs/format/cases.md#case-20: the message about the fault of the page comes
+        // first, then the message that the page was not processed, then the messages about the pages that refer to the
+        // page.
         let before = of(&registry::TREE_PREV_UNSEEN, 1767).ref_page(PageId::new(1, 1766));
         let findings = [&registry::TREE_CHILD_UNSEEN, &registry::PAGE_UNPROCESSED, &registry::PAGE_IO];
         let findings = findings.into_iter().map(|check| of(check, 1766)).chain([before]).collect();
         assert_eq!(listed(findings), [(8939, 1766), (8928, 1766), (8976, 1766), (8978, 1767)]);
-        // Case 5: the message about the record comes before the message about its page.
+        // docs/format/cases.md#case-5: the message about the record comes before the message about its page.
         let record = Finding::new(&registry::RECORD_AUDIT).owner(owner(2)).at(PageId::new(1, 280), 3);
         let findings = vec![of(&registry::TREE_CHILD_UNSEEN, 280), of(&registry::PAGE_UNPROCESSED, 280), record];
         assert_eq!(listed(findings), [(8944, 280), (8928, 280), (8976, 280)]);
-        // Case 2: the message about the page comes before the messages about its fragments.
+        // docs/format/cases.md#case-2: the message about the page comes before the messages about the fragments on it.
         let fragment = Finding::new(&registry::LOB_UNSEEN).owner(owner(2)).at(PageId::new(1, 78_859), 0);
         let findings = vec![fragment, of(&registry::PAGE_UNPROCESSED, 78_859)];
         assert_eq!(listed(findings), [(8928, 78_859), (8965, 78_859)]);

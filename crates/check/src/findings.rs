@@ -55,7 +55,7 @@ pub struct Group {
     pub object_id: Option<i32>,
     /// Numbers of errors of this group in the summary.
     pub counts: ErrorCounts,
-    /// The highest minimum repair of the findings in this group.
+    /// The highest of the minimum repair levels of the findings in this group.
     pub repair: Repair,
     range: Range<usize>,
     /// Offset of the group's first finding in the file.
@@ -137,7 +137,7 @@ impl Findings {
         })
     }
 
-    /// The highest minimum repair of all findings; [`Repair::None`] if none can be repaired.
+    /// The highest of the minimum repair levels of all findings; [`Repair::None`] if none of them can be repaired.
     pub(crate) fn repair(&self) -> Repair {
         self.groups.iter().map(|group| group.repair).max().unwrap_or_default()
     }

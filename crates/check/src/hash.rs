@@ -1,8 +1,8 @@
-//! Keyed hashes of facts, added up in any order. If two sums are equal, they were made from equal sets of facts.
+//! Keyed hashes of facts, added up in any order. Equal sums show that they were made from equal sets of facts.
 //!
 //! Sums use wrapping addition, never XOR: under XOR, a surplus fact that occurs twice would cancel itself. Every run
 //! uses a new key, so no one can craft a file whose facts cancel. The sums of different sets may be equal by chance,
-//! with a probability of at most 2^-64 per comparison. Such a coincidence does not repeat in the next run.
+//! but only with a probability of at most 2^-64 per comparison. Such a coincidence does not repeat in the next run.
 
 mod key;
 
@@ -288,7 +288,7 @@ impl Sum {
     /// Adds a row if it is selected.
     #[inline(always)]
     fn add_if(&mut self, is_counted: bool, (first, second): RowHash) {
-        // A mask instead of a branch, because the processor cannot predict which rows are selected.
+        // Uses a mask instead of a branch, because the processor cannot predict which rows are selected.
         let mask = u64::from(is_counted).wrapping_neg();
         self.add(Self(first & mask, second & mask));
     }
@@ -352,7 +352,7 @@ impl FactHash {
     ) -> (Sum, u64) {
         let words = self.words_of(roles);
         let mut sum = (Sum::default(), 0);
-        // A `for` loop, because a closure would keep its values in memory instead of registers.
+        // Uses a `for` loop, because a closure would keep its values in memory instead of registers.
         for row in rows {
             sum = words.add(sum, row);
         }

@@ -26,7 +26,7 @@ use crate::wire::wire;
 #[derive(Default)]
 pub(crate) struct Heaps;
 
-/// The sums of one thread, or of all threads, indexed by unit ordinal.
+/// The sums that one thread adds up, or the merged sums of all threads, indexed by unit ordinal.
 pub(crate) struct Sums {
     units: PerUnit<HeapSums>,
 }
@@ -118,7 +118,8 @@ impl PageCheck for Heaps {
 fn add(context: &Context<'_>, sound: &SoundPage<'_>, sums: &mut HeapSums) {
     let SoundPage { unit, id, page, content, records, .. } = *sound;
     if unit.compressed {
-        // In compressed heaps, the form of forwarded rows and of their stubs is undocumented.
+        // In compressed heaps, the form of forwarded rows and of their stubs is undocumented, so these records are only
+        // counted.
         sums.unexplained += u64::from(content.forwarded + content.stubs);
         return;
     }

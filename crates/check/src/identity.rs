@@ -39,8 +39,8 @@ pub(crate) struct Plans {
     work: PerUnit<Option<(usize, Column)>>,
 }
 
-/// For each plan: the lowest and highest value that one thread, or all threads, saw, and the number of unreadable
-/// values.
+/// For each plan, the lowest and the highest value and the number of unreadable values: those of one thread, or of all
+/// threads after merging.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<Seen>,

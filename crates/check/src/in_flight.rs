@@ -11,7 +11,7 @@ use source::PageSource;
 use crate::finding::Finding;
 use crate::registry::{self, Check, Phase};
 
-/// Checks of the checksum or torn bits of a page. They do not depend on the catalog.
+/// The checks that verify the checksum or the torn bits of a page. They do not depend on the catalog.
 const OF_CHECKSUMS: [&Check; 3] = [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
 
 /// The pages that the log of a backup still changes or that are newer than their snapshot (pages in flight), and the
@@ -33,7 +33,7 @@ impl InFlight {
         let mut this = Self { damaged: source.damaged_in_flight().iter().copied().collect(), ..Self::default() };
         for &page in source.in_flight()? {
             this.pages.insert(page);
-            // No check compares the content of these pages with other pages.
+            // No check compares the content of these pages at fixed addresses with other pages.
             let is_apart = matches!(
                 FixedPage::at(page),
                 Some(FixedPage::FileHeader | FixedPage::Boot | FixedPage::DiffMap | FixedPage::MlMap)
@@ -43,7 +43,8 @@ impl InFlight {
             }
             let owner = source.read_page(page).and_then(|bytes| {
                 let header = Page::new(&bytes).header();
-                // The survey compares the content of an IAM page with the pages of other units.
+                // The survey compares the content of an IAM page with the pages of other units. So any finding may
+                // depend on an IAM page in flight.
                 let unit = Some(header.alloc_unit()).filter(|_| header.kind() != Some(PageType::Iam))?;
                 let unit = database.units.get(database.unit_index(unit)?)?;
                 Some(database.rowset_of(unit)?.object_id)
@@ -72,13 +73,14 @@ impl InFlight {
         }
         let is_on = |page: Option<PageId>| page.is_some_and(|page| self.pages.contains(&page));
         let is_damaged = finding.page.is_some_and(|page| self.damaged.contains(&page));
-        // No log record explains why a damaged page contradicts itself.
+        // No log record explains why a damaged page contradicts itself, so such a finding does not depend on the log.
         let is_by_itself = is_damaged && !depends && finding.ref_page.is_none();
         if !is_by_itself && (is_on(finding.page) || is_on(finding.ref_page)) {
             return true;
         }
         if self.everything {
-            // Row layouts may come from pages in flight. Only a checksum depends on no other page.
+            // Any check that uses other pages may depend on a page in flight, for example for the layout of rows. Only
+            // the checks of a page's checksum or torn bits use no other page.
             return !OF_CHECKSUMS.contains(&finding.check);
         }
         let is_apart = finding.object_id().is_some_and(|object| !self.objects.contains(&object));

@@ -33,7 +33,7 @@ pub(crate) use pinpoint::answer;
 pub(crate) use plan::Plans;
 use together::Together;
 
-/// The sums of one thread, or of all threads, for each plan.
+/// For each plan, the sums that one thread adds up, or the merged sums of all threads.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<PlanSums>,
@@ -234,7 +234,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
             continue;
         }
         outcome.indexes_in_scope += 1;
-        // A broken IAM chain may hide pages of the index.
+        // A broken IAM chain may hide pages of the index or of the table, so damaged units do not count as compared.
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
             true => {
                 let limit = why_partly_known(context, index.iter().chain(&table));
@@ -257,7 +257,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         if let rows @ 1.. = unread_rows(swept, units()) {
             coverage.note(&limits::INDEX_ROWS_FORM, place(), rows);
         } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
-            // Like CHECKDB, report only the root cause: no 8951 for rows that a damaged page has lost.
+            // Like CHECKDB, reports only the root cause: no 8951 for rows that a damaged page has lost.
             let off_row = plan.text_units.iter().filter(|_| off_row_is_damaged);
             coverage.note(why_partly_known(context, units().chain(off_row)), place(), 1);
         } else if sums.off_row > 0 && is_endless {

@@ -148,7 +148,7 @@ impl Operand {
     }
 
     /// Sets `are_null` to whether the column is NULL in each row. Returns false if the null bitmap alone does not show
-    /// which rows have a NULL. Clears `has_complex` if the result is certain only for plain rows.
+    /// which rows have a NULL. Clears `has_complex` if the result is certain only for rows without complex columns.
     fn nulls(self, rows: Rows<'_>, are_null: &mut [bool], has_complex: &mut bool) -> bool {
         if let Some(vector) = self.vector {
             *has_complex &= vector.nulls(rows, are_null);
@@ -174,7 +174,7 @@ impl IntegerFilter {
     }
 
     /// Selects the rows that satisfy the filter. The returned flag says whether the selection is also certain for rows
-    /// with a complex column. Returns `None` if the selection is uncertain for some plain row.
+    /// with a complex column. Returns `None` if the selection is uncertain for some row without a complex column.
     pub(crate) fn select<'r>(&self, rows: Rows<'_>, room: &'r mut IntegerScratch) -> Option<(&'r [bool], bool)> {
         let operand = |index: usize| self.operands.get(index).copied();
         let mut has_complex = true;

@@ -15,7 +15,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
     let database = context.database;
     let mut extents = match context.options.scope {
         crate::Scope::Allocation => extents_by_unit(context),
-        // Only CHECKALLOC lists extents.
+        // Only CHECKALLOC lists extents, so no other run counts them.
         _ => BTreeMap::new(),
     };
     let in_memory = database.memory_optimized_tables();

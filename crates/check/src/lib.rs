@@ -1,7 +1,7 @@
 //! The checks of mdfsck. They run in four phases: survey, sweep, reckon, pinpoint (see ARCHITECTURE.md). This crate
 //! also contains the registry that describes each check.
 
-// Slices are indexed only after a bounds check. A comment at the place of indexing names the bounds check.
+// Indexing is allowed only after a bounds check. A comment on each line that indexes names this check.
 #![warn(clippy::indexing_slicing)]
 
 mod accounting;

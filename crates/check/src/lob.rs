@@ -34,7 +34,7 @@ use facts::{Expects, InRow, Kind, Reference, held, links};
 pub(crate) use free_space::FreeSpace;
 pub(crate) use plan::{Plans, RowsetPlan};
 
-/// The sums of one thread, or of all threads, indexed by unit ordinal.
+/// The sums that one thread adds up, or the merged sums of all threads, indexed by unit ordinal.
 pub(crate) struct Sums {
     units: PerUnit<UnitSums>,
     parity: parity::Parity,
@@ -128,7 +128,7 @@ impl RowCheck for Plans {
     }
 
     fn page(&self, _: &Context<'_>, page: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {
-        // Plain rows have no off-row values.
+        // Rows without complex columns have no off-row values.
         match self.rows(page.unit).is_some_and(|plan| plan.has_vectors_alone(page.rows)) {
             true => Handled::ALL,
             false => Handled::PLAIN,
@@ -231,8 +231,8 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &mut Tallies, sums: &Sums
             }
         }
         if rowset((plans, plan), context, swept, (sums, suspects.as_deref()), to).is_err() {
-            // All units are noted, even if only one unit had unreadable pages, because some pointers to the values are
-            // unknown.
+            // If some unit had unreadable pages, all units of the rowset are noted, because some pointers to the values
+            // in these units are unknown.
             for unit in plan.text_units.iter().chain([&plan.in_row]) {
                 note_unread(context, *unit, swept, to.coverage);
             }

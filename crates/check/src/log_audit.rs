@@ -20,8 +20,8 @@ pub struct LogAudit {
     pub images_compared: u64,
     /// Pages that were last changed before the oldest record of the log.
     pub pages_older: u64,
-    /// Pages that were changed in the period that the log covers, although no log record is about the page itself,
-    /// because the changes to its rows were not logged.
+    /// Pages whose LSN is in the range of the log although the log has no record about the page itself, because the
+    /// changes to the rows of the page were not logged.
     pub pages_without_records: u64,
     /// LSNs of the oldest and the last record of the log.
     pub range: Option<(Lsn, Lsn)>,

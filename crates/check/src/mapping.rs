@@ -12,7 +12,8 @@ use crate::survey::{Allocation, FileMap};
 use crate::tallies::UnreadPages;
 use crate::units::{Shape, UnitIndex};
 
-/// The number of runs that the map of any file may have, however small the file is.
+/// The minimum of the limit on the number of runs per file. For large files, the limit is in proportion to the size of
+/// the file.
 const LEAST_RUNS: usize = 16;
 /// The maximum number of unread pages in the list.
 const MAX_UNREAD: usize = 1 << 12;

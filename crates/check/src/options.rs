@@ -196,7 +196,7 @@ pub enum RecoveryDoubtKind {
     Transaction,
     /// The log and the data files may not belong together, for this reason.
     Contradicted(String),
-    /// Complete log blocks follow the end of the log.
+    /// Complete log blocks exist after the place at which the log seems to end.
     LogEnd,
 }
 

@@ -9,9 +9,9 @@ use crate::ledger::FindingCollector;
 pub(crate) struct Outcome {
     /// Rows whose columns were checked.
     pub(crate) rows_checked: u64,
-    /// Values in these rows that were verified.
+    /// Values that were verified in the rows that [`Self::rows_checked`] counts.
     pub(crate) column_values_checked: u64,
-    /// Values in these rows that were not verified.
+    /// Values that were not verified in the rows that [`Self::rows_checked`] counts.
     pub(crate) column_values_not_verified: u64,
     /// Nonclustered indexes in scope.
     pub(crate) indexes_in_scope: u64,

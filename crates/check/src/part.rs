@@ -231,7 +231,8 @@ impl Sweeper<'_, '_> {
         }
     }
 
-    /// Sweeps a range and writes the part. A reader of the part needs the same `head`.
+    /// Sweeps a range and writes the part. The hashes of the part depend on `head`, so a reader of the part needs the
+    /// same `head`.
     ///
     /// # Errors
     ///
@@ -276,8 +277,8 @@ impl Sweeper<'_, '_> {
     }
 }
 
-/// Reads a part to its end and verifies that the part is unchanged and was written with this key and this head. Returns
-/// a digest of the part. Different parts have different digests.
+/// Reads a part to its end and verifies that the part is unchanged and was written with this `key` and this `head`.
+/// Returns a digest of the part. Different parts have different digests.
 ///
 /// # Errors
 /// [`SumsError`] if the verification fails.

@@ -31,7 +31,7 @@ use crate::wire::wire;
 pub(crate) use plan::Plans;
 use plan::UnitPlan;
 
-/// The results of one thread, or of all threads, for each partitioned heap or index.
+/// The results of one thread, or the merged results of all threads, for each partitioned heap or index.
 #[derive(Default)]
 pub(crate) struct Sums {
     plans: ByPlan<Seen>,
@@ -224,8 +224,8 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, sums: &mut Sums, fin
     }
 }
 
-/// The evidence name of the number of the boundary that the row's value equals. The findings about a row carry this
-/// number until it is known to which side of a boundary equal values belong; then the number is removed.
+/// The name under which a finding about a row stores the number of the boundary that the row's value equals. The number
+/// is removed when it is known to which side of a boundary equal values belong.
 const BOUNDARY: &str = "boundary";
 
 /// The place of a row relative to the boundaries of its partition.

@@ -12,7 +12,7 @@ pub trait Progress: Sync {
     /// process, or 0 if this number is unknown.
     fn phase(&self, name: &'static str, pages: u64);
 
-    /// The phase has processed this many more pages.
+    /// Reports that the phase has processed this many more pages.
     fn advance(&self, pages: u64);
 
     /// Reports the start of a run that checks this database and may use this many bytes of memory.
@@ -21,7 +21,7 @@ pub trait Progress: Sync {
     /// Reports that the sweep has passed these pages: it has checked them, or they are not in scope.
     fn swept(&self, _first: PageId, _pages: u32) {}
 
-    /// A sample for the series in the statistics of the run was taken.
+    /// Reports that a sample was taken for the series in the statistics of the run.
     fn sample(&self, _sample: &Sample) {}
 }
 

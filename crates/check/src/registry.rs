@@ -116,8 +116,9 @@ impl Repair {
 }
 
 /// The position of a message within the messages about its index. CHECKDB groups messages by index and page
-/// (docs/format/checkdb.md#order-of-lines). There is an exception if damage on one page causes a message about another
-/// page with a lower address: this message is listed after the message about the damage, not in page order.
+/// (docs/format/checkdb.md#order-of-lines). There is an exception: if damage on one page causes a message about another
+/// page with a lower address, the message about the other page is not listed in page order, but after the message about
+/// the damage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ReportOrder {
     /// Listed with the messages about its page, before all other messages about the page, because allocation pages are
@@ -190,8 +191,8 @@ impl Policy {
         Self { rests_on_log: false, rests_on_maps: false, rests_on_release: false, ..self }
     }
 
-    /// Changes the policy for a check whose findings are proofs only if the log was applied. Without the log, the page
-    /// may never have been written.
+    /// Changes the policy for a check whose findings are proofs only if the log was applied. Until then, a page that
+    /// seems to be wrong may never have been written to disk.
     pub(crate) const fn rests_on_the_log(self) -> Self {
         Self { rests_on_log: true, rests_on_maps: false, rests_on_release: false, ..self }
     }

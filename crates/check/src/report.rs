@@ -248,9 +248,9 @@ pub struct Statistics {
     pub rows: u64,
     /// Number of rows, in tables and in indexes, whose columns were checked.
     pub rows_checked: u64,
-    /// Number of values in these rows that were verified, including NULLs.
+    /// Number of values that were verified in the rows that [`Self::rows_checked`] counts, including NULLs.
     pub column_values_checked: u64,
-    /// Number of values in these rows that were not verified.
+    /// Number of values that were not verified in the rows that [`Self::rows_checked`] counts.
     pub column_values_not_verified: u64,
     /// Number of threads that checked pages.
     pub threads: usize,

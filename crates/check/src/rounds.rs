@@ -18,7 +18,7 @@ use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 /// The maximum number of questions in a round.
 const MOST_QUESTIONS: usize = 256;
-/// The number of tasks from which on a round accepts no more questions.
+/// The number of tasks at which a round stops accepting questions.
 const MOST_TASKS: usize = 100_000;
 
 /// A question for the tasks of a round. It says what the tasks must look for.
@@ -70,7 +70,7 @@ impl Question {
         }
     }
 
-    /// Writes the question. To read it, [`Self::take`] needs the same `head`.
+    /// Writes the question. The hashes in the output depend on `head`, so [`Self::take`] needs the same `head`.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Question {
 /// A function that opens the answer of a task; it can be called several times.
 pub type Open<'p> = Box<dyn Fn() -> Result<Answer, SumsError> + Send + Sync + 'p>;
 
-/// The answer of a task: the head with which it was written, and its bytes.
+/// The answer of a task: the head, on which the hashes in the answer depend, and the bytes of the answer.
 pub type Answer = (Vec<u8>, Box<dyn Read>);
 
 /// A question with the answers of all its tasks, in page order.
@@ -140,7 +140,8 @@ pub struct Wanted {
     pub bytes: u64,
 }
 
-/// The second looks at pages that a merge leaves to tasks, and the answers from earlier rounds.
+/// The questions that a merge leaves to tasks, so that it need not read pages a second time, and the answers from
+/// earlier rounds.
 pub struct Rounds<'p> {
     local_limit: u64,
     asked: Vec<Asked<'p>>,

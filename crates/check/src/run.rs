@@ -397,7 +397,7 @@ pub fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary 
         name: database_name(source, database),
         id: boot.map_or(0, |boot| boot.database_id),
         version: boot.map(|boot| boot.version).or(label.and_then(|label| label.version)).unwrap_or_default(),
-        // For a snapshot, it does not matter how its source database was shut down.
+        // For a snapshot, it does not matter how its source database was shut down, so the value is `None`.
         clean_shutdown: boot.filter(|_| source.snapshot().is_none()).map(catalog::Boot::clean_shutdown),
         catalog_updated: boot.and_then(|boot| boot.catalog_updated.clone()),
         files: files

@@ -166,7 +166,7 @@ impl<F: Fact> Run<F> {
             return;
         }
         let start = Instant::now();
-        // After a partial write, the positions of later segments would be wrong.
+        // After a partial write, the positions of later segments would be wrong. So nothing is written after an error.
         if !space.has_failed()
             && let Err(error) = self.write(space)
         {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::spill::TempStore;
 use crate::wire::Wire;
 
-/// The sums of a check, for one thread or for all threads.
+/// The sums of a check: those that one thread adds up, or the merged sums of all threads.
 pub(crate) trait CheckSums: Wire + Send + Sized {
     /// Adds the sums of another thread, or of another part of the database. The order of the calls does not matter.
     fn merge(&mut self, other: Self);

@@ -214,7 +214,7 @@ fn unread(context: &Context<'_>, id: PageId, error: &ReadError, partial: &mut Ta
     if context.survey.allocation(id) == Allocation::Free {
         return;
     }
-    // If several units claim a page, only its header shows the owner.
+    // If several units claim a page, only its header shows the owner. So the owner of an unreadable page is unknown.
     partial.has_unread_shared |= context.survey.is_shared(id);
     if !context.covers(context.survey.owner(id)) {
         return;

@@ -24,7 +24,7 @@ impl Cpu {
 /// /proc/self/stat.
 fn stat() -> Option<[u64; 4]> {
     let text = read("/proc/self/stat")?;
-    // The program name, in parentheses, may contain blanks.
+    // The program name, in parentheses, may contain blanks. So the fields are counted from the closing parenthesis.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse().ok();
     Some([field(10)?, field(12)?, field(14)?, field(15)?])

@@ -1,5 +1,5 @@
-//! Facts about the input that a reader must know before the results. Each fact is one line. The facts that explain most
-//! of the other results come first.
+//! Facts about the input that a reader must know before reading the results. Each fact is one line. The facts that
+//! explain most of the other results come first.
 
 use catalog::{Boot, Database, FileRow};
 use format::page::PAGE_BYTES;

@@ -23,7 +23,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// A page source that adds the content of each page that is read to a sum.
+/// A page source that reads pages and adds the content of each of them to a sum.
 pub(crate) struct Witness<'a> {
     inner: &'a dyn PageSource,
     hash: FactHash,

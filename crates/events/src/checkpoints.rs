@@ -8,7 +8,7 @@ use crate::{Event, Moment};
 /// one checkpoint per minute in seven databases over a year.
 pub const MAX_MARKS: usize = 8_000_000;
 
-/// The begin or end of a checkpoint.
+/// The beginning or the end of a checkpoint, as an event reports it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mark {
     /// ID of the database.
@@ -59,7 +59,7 @@ impl Checkpoint {
 /// The paired checkpoints, and counts of the unpaired marks.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Paired {
-    /// The checkpoints, ordered by database, then by begin.
+    /// The checkpoints, ordered by database, then by the time at which they began.
     pub checkpoints: Vec<Checkpoint>,
     /// Number of begin marks without an end mark. A checkpoint may end after the last event in the files, or be
     /// interrupted by a crash.
@@ -70,8 +70,9 @@ pub struct Paired {
     pub repeated: u64,
 }
 
-/// Pairs begins with ends of the same database and, if the activity is known, of the same activity. An end is paired
-/// with the mark directly before it, if that mark is a begin. The order of `marks` does not matter.
+/// Pairs the begin mark and the end mark of each checkpoint. Both must have the same database and, if the activity is
+/// known, the same activity. An end mark is paired with the mark directly before it, if that is a begin mark. The order
+/// of `marks` does not matter.
 pub fn pair(mut marks: Vec<Mark>) -> Paired {
     let group = |mark: &Mark| (mark.database_id, mark.activity.map(|(guid, _)| guid));
     // Causality tracking numbers the events of an activity, so these numbers give the order. Other marks are ordered by
@@ -88,7 +89,8 @@ pub fn pair(mut marks: Vec<Mark>) -> Paired {
     for marks in marks.chunk_by(|one, next| group(one) == group(next)) {
         let mut open: Option<Mark> = None;
         for moment in marks.chunk_by(|one, next| order(one) == order(next)) {
-            // If a checkpoint is open, an end is processed before a begin of the same millisecond.
+            // If a checkpoint has begun and not ended yet, an end mark is processed before a begin mark of the same
+            // millisecond.
             let ends_first = open.is_some();
             let first = moment.iter().filter(|mark| ends_first && mark.is_end);
             let rest = moment.iter().filter(|mark| !(ends_first && mark.is_end));
@@ -163,7 +165,8 @@ impl Totals {
         ms(self.total_ticks)
     }
 
-    /// Checkpoints per hour, from the first begin to the last begin; `None` if both are at the same time.
+    /// Checkpoints per hour, counted from the time at which the first one began to the time at which the last one
+    /// began. `None` if both times are equal.
     pub fn per_hour(&self) -> Option<f64> {
         let hours =
             (i128::from(self.last.0) - i128::from(self.first.0)) as f64 / (3_600_000.0 * Moment::MILLISECOND as f64);

@@ -62,7 +62,7 @@ pub struct ErrorLog {
     pub clock: Clock,
     /// Slow checkpoints, ordered by time.
     pub flushes: Vec<Flush>,
-    /// Begins and ends of checkpoints, ordered by time.
+    /// Lines about the start or the end of checkpoints, ordered by time.
     pub traced: Vec<Traced>,
     /// Number of lines about checkpoints that have an unexpected form, or that lack the first line of their report.
     pub unclear: u64,
@@ -236,7 +236,7 @@ fn said(text: &str) -> Option<Said> {
         let is_end = match words.rest.trim_start() {
             rest if rest.starts_with("started") => false,
             rest if rest.starts_with("complete") => true,
-            // Ignores lines about the phases between the begin and the end of a checkpoint.
+            // Ignores lines about the phases between the start and the end of a checkpoint.
             _ => return None,
         };
         return Some(database_id.map_or(Said::Unclear, |database_id| Said::Traced { database_id, is_end }));

@@ -3,7 +3,7 @@
 //!
 //! [`xel::Reader`] and [`xml::Reader`] yield the same [`Event`]s, one at a time: they keep only one buffer of the file
 //! and the metadata of its events in memory. [`error_log`] reads the lines about checkpoints in an error log.
-//! [`checkpoints`] pairs the begin of each checkpoint with its end, and computes totals.
+//! [`checkpoints`] pairs the events at the start and at the end of each checkpoint, and computes totals.
 //!
 //! docs/format/events.md describes the file formats.
 

@@ -72,7 +72,8 @@ impl<R: Read> Utf8<R> {
             Encoding::Utf16Be => u16::from_be_bytes,
         };
         let (pairs, rest) = self.raw.as_chunks::<2>();
-        // The end of the chunk may split a surrogate pair.
+        // The end of the chunk may split a surrogate pair. In this case, the first half of the pair is kept for the
+        // next chunk.
         let is_cut = !self.is_at_end && pairs.last().is_some_and(|pair| (0xD800..0xDC00).contains(&unit(*pair)));
         let kept = rest.len() + if is_cut { 2 } else { 0 };
         let units = pairs.iter().take(pairs.len() - usize::from(is_cut)).map(|pair| unit(*pair));

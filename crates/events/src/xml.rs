@@ -1,9 +1,9 @@
 //! Reads events as XML (docs/format/events.md#xml): rows of `sys.fn_xe_file_target_read_file`, ring buffers, and
 //! exports of SSMS.
 //!
-//! The input may have any number of root elements, other text between them, and the doubled quotes of CSV. Only the
-//! five predefined entities of XML and numeric character references are expanded; document type declarations are
-//! skipped.
+//! The input may have any number of root elements, and other text between the root elements. Its quotes may be doubled,
+//! as in CSV files. Only the five predefined entities of XML and numeric character references are expanded; document
+//! type declarations are skipped.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -282,7 +282,8 @@ impl Unfinished {
             }
             2 => self.part = Part::Nothing,
             _ if is_empty => {
-                // This empty element was stored as the start tag `<name>`. The code changes the tag to `<name/>`.
+                // The element is empty, but the start tag `<name>` was already added to the text. So this tag is
+                // changed to `<name/>`.
                 if let Some(text) = self.at_hand()
                     && text.pop().is_some()
                 {

@@ -102,8 +102,8 @@ pub(crate) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
 fn long_decimal(out: &mut Vec<u8>, magnitude: u128, scale: usize, power: u128) {
     let (whole, rest) = (magnitude / power, magnitude % power);
     if whole >= E19 {
-        // A valid decimal has at most 38 digits, so the upper part has at most 19 digits. If the bytes are not a valid
-        // decimal, it can have 20 digits.
+        // A valid decimal has at most 38 digits, so `whole / E19` has at most 19 digits. If the stored bytes are not a
+        // valid decimal, `whole / E19` can have 20 digits.
         unsigned(out, u64::try_from(whole / E19).unwrap_or(u64::MAX));
         padded(out, (whole % E19) as u64, 19);
     } else {

@@ -14,13 +14,14 @@ use crate::table::{Destination, EachRow, Form, SqlFrame, write_rows};
 /// The files for salvaged rows. A file without rows is not created.
 #[derive(Clone, Debug)]
 pub struct SalvageFiles {
-    /// Rows that may not be current.
+    /// The file for doubtful rows, which are possibly not current.
     pub doubtful: Destination,
-    /// Rows of lost pages, assembled from the values in nonclustered indexes.
+    /// The file for rebuilt rows: rows of lost pages, assembled from the values in nonclustered indexes.
     pub rebuilt: Destination,
 }
 
-/// The form of the files for salvaged rows. For T-SQL, it does not contain the statements that depend on the table.
+/// The form of the files for salvaged rows. Unlike [`Form`], it does not contain the T-SQL statements before and after
+/// the rows, because these statements depend on the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SalvageForm {
     /// CSV.

@@ -40,7 +40,7 @@ pub(crate) struct Statements {
 pub(crate) struct TextSink<W: Write> {
     out: Inserts<BufWriter<W>>,
     statements: Option<Statements>,
-    /// The number of rows that have begun.
+    /// The number of rows of which at least the beginning was written.
     pub(crate) rows: u64,
     batch_rows: u64,
     batch_bytes: u64,

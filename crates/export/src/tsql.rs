@@ -117,7 +117,8 @@ fn float(at: usize, n: &dyn LowerExp, is_finite: bool, out: &mut Out<'_>) -> boo
     is_written
 }
 
-/// The texts before and after the literal of a value whose type has no literals in T-SQL.
+/// Returns the texts that, before and after a literal, convert it to a type that has no T-SQL literals. Both texts are
+/// empty for all other types and for NULL.
 fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     match (kind, value) {
         (_, Value::Null | Value::Unreadable(_)) => ("", ""),

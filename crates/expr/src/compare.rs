@@ -192,8 +192,8 @@ pub(crate) fn in_range(unit: u16, low: u16, high: u16, id: CollationId) -> Optio
     if class < low_class || class > high_class {
         return (id.letters_are_plain() || !is_symbol(class)).then_some(false);
     }
-    // If the character is another case of the letter at an end of the range, a case-sensitive collation may place it
-    // inside or outside the range.
+    // If the character differs only in case from a letter at an end of the range, a case-sensitive collation may place
+    // it inside or outside the range.
     let at_end = |class_end: CharClass, end: u16| class == class_end && unit != end;
     if (at_end(low_class, low) || at_end(high_class, high)) && !id.ignores_case() {
         return None;

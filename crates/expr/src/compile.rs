@@ -22,8 +22,8 @@ use crate::value::Datum;
 /// is known.
 const MOST_TEXT_BYTES: usize = 1 << 17;
 
-/// The most nodes of a compiled expression, in addition to two nodes per byte of its text. CASE, BETWEEN and IN repeat
-/// their operand in the compiled expression, so nesting them multiplies the number of nodes.
+/// The number of nodes that a compiled expression may have in addition to two nodes per byte of its text. CASE, BETWEEN
+/// and IN repeat their operand in the compiled expression, so nesting them multiplies the number of nodes.
 const MOST_NODES: usize = 1000;
 
 /// The number of bytes of a constant that count as one node.

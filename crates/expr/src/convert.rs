@@ -152,8 +152,8 @@ const LATE: Undecided = Undecided { reason: "a date outside the type's range" };
 
 /// Converts a point in time to another date or time type.
 pub(crate) fn to_moment(moment: Moment, to: &Ty) -> Outcome<'static> {
-    // Before SQL Server 2016, a datetime was converted to datetime2 by its printed milliseconds. Since SQL Server 2016,
-    // the conversion uses the exact value, with thirds of a millisecond.
+    // Before SQL Server 2016, the conversion of a datetime to datetime2 used the milliseconds that SQL Server prints.
+    // Since SQL Server 2016, it uses the exact value, with thirds of a millisecond.
     const THIRDS: Undecided = Undecided { reason: "thirds of a millisecond" };
     let Moment { days, units, exact } = moment;
     let since_1900 = days - DAYS_TO_1900;

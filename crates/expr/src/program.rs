@@ -302,7 +302,7 @@ impl Pred {
     }
 }
 
-/// Evaluates AND or OR. A term with the truth value `settles` alone determines the result.
+/// Evaluates AND or OR. A single term with the truth value `settles` determines the result.
 fn junction<'a>(terms: &'a [Pred], settles: bool, env: &mut Env<'a>) -> Result<Option<bool>, Undecided> {
     let (mut undecided, mut unknown) = (None, false);
     for term in terms {

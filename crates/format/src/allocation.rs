@@ -260,7 +260,7 @@ pub struct IamHeader {
 }
 
 impl IamHeader {
-    /// Reads the header from an IAM page; `None` if the record is not whole.
+    /// Reads the header from an IAM page; `None` if the record is incomplete.
     pub fn read(page: Page<'_>) -> Option<Self> {
         const fn at(name: &str, bytes: u32) -> usize {
             offset(Structure::IamHeader, name, bytes)

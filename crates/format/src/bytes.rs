@@ -1,4 +1,4 @@
-//! Checked little-endian reads. Every read uses them if its offset or the length of its slice comes from a file.
+//! Checked little-endian reads. They are used wherever an offset, or the length of a slice, comes from a file.
 
 /// The byte at `offset`; `None` if it is outside `bytes`.
 #[inline]

@@ -1,8 +1,8 @@
 //! Rows under ROW and PAGE compression (docs/format/compression.md).
 //!
-//! A [`CdRecord`] or a [`CompressionInfo`] is checked when it is read: its parts are then known to be inside its space.
-//! An [`Expansion`] turns a row into the equivalent uncompressed record, so that all other code reads only one record
-//! format.
+//! A [`CdRecord`] or a [`CompressionInfo`] is checked when it is read. Afterwards, all of its parts are known to be
+//! inside the bytes that belong to it. An [`Expansion`] turns a row into the equivalent uncompressed record, so that
+//! all other code reads only one record format.
 
 mod expand;
 mod fault;

@@ -98,7 +98,8 @@ impl Domain {
         }
     }
 
-    /// Whether `bytes`, which must be stored plainly, are a value of the domain; `None` if uncertain.
+    /// Whether `bytes` are a value of the domain; `None` if uncertain. `bytes` must be the value itself, not a pointer
+    /// to an off-row value.
     #[inline]
     pub fn contains(self, bytes: &[u8]) -> Option<bool> {
         match self {
@@ -337,7 +338,7 @@ mod tests {
                     if u32::try_from(magnitude).is_ok() {
                         assert_eq!(of_length(5), Some(is_value), "{sign} {magnitude}, precision {precision}");
                     }
-                    // The result must be the same for this number with a magnitude of 16 bytes.
+                    // The same number with a magnitude of 16 bytes must give the same result.
                     assert_eq!(of_length(17), Some(is_value), "{sign} {magnitude}, precision {precision}");
                 }
             }

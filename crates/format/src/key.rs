@@ -125,8 +125,9 @@ impl KeyColumn {
     }
 }
 
-/// Calls `add` with the stored value of each column; a bit is passed as a byte, NULL as `None`. Returns false if the
-/// record does not store a value, or stores it in a form that cannot be compared. Keys with equal values are equal.
+/// Calls `add` with the stored value of each key column: a bit is passed as one byte, NULL as `None`. Returns false if
+/// the record lacks one of the columns, or stores a value in a form that cannot be compared. Two keys are equal if
+/// `add` receives the same values for both.
 pub fn each_value<'a>(record: &Record<'a>, columns: &[KeyColumn], mut add: impl FnMut(Option<&'a [u8]>)) -> bool {
     columns.iter().all(|column| {
         match column.value(record) {

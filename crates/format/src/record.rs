@@ -20,7 +20,7 @@ pub const STUB_BYTES: usize = offset(Structure::ForwardingStub, "forward", 8) + 
 pub const GHOST_VERSION_BYTES: usize = 1 + VERSION_TAG_BYTES;
 /// The offset of a data record's second status byte.
 pub(crate) const STATUS_B_AT: usize = offset(Structure::DataRecord, "status B", 1);
-/// The offset of the length of the fixed part, and the offset of the first fixed column.
+/// The offset of the length of the fixed part. The next constant is the offset of the first fixed column.
 pub(crate) const FIXED_END_AT: usize = offset(Structure::DataRecord, "fixedEnd", 2);
 pub(crate) const FIXED_AT: u16 = FIXED_END_AT as u16 + 2;
 /// The second status byte of a deleted forwarded row.
@@ -324,9 +324,9 @@ impl<'a> Record<'a> {
         Some(byte & (1 << (bit % 8)) != 0)
     }
 
-    /// Whether the record stores the column with the null bit `number`. A record that was written before the column was
-    /// added does not store it. Such a record may still have bytes at the column's offset: they belong to a dropped
-    /// column that had this offset before (docs/format/records.md).
+    /// Whether the record stores the column with the null bit `number`. A record that was written before a column was
+    /// added does not store this column. The record may still have bytes at the column's offset: they belong to a
+    /// dropped column that had this offset before (docs/format/records.md).
     #[inline]
     pub fn has_column(&self, number: u16) -> bool {
         is_known(number, self.column_count)

@@ -2,10 +2,10 @@
 //!
 //! Records of one shape have equal status bytes, fixed lengths and column counts, so each column has the same place in
 //! all of them. They may differ in their NULL columns and in the lengths of their variable columns. On nearly all
-//! pages, all records have one shape. Some records of the shape may be *exceptions*: ghosts, or rows with a value that
-//! is not stored plainly. The columns of exceptions must be examined row by row. On a data page, some slots may be
-//! empty, and some may contain *others*: records of another shape, such as moved rows, forwarding stubs, and rows that
-//! are older than a column.
+//! pages, all records have one shape. Some records of the shape may be *exceptions*: ghosts, or rows with a complex
+//! column. The columns of exceptions must be examined row by row. On a data page, some slots may be empty, and some may
+//! contain *others*: records of another shape, such as moved rows, forwarding stubs, and rows that were written before
+//! a column was added.
 //!
 //! [`SameShapeRows::load`] proves everything that [`Record::data`] and [`Record::index`] would prove of each record, in
 //! one loop without look-ups. If it finds anything unusual, it returns false, and the results are undefined. After it
@@ -307,7 +307,7 @@ impl SameShapeRows {
             differences |= difference;
             if HAS_BITMAP {
                 // Ten bytes are read from the column count on. If fewer bytes follow the column count of a record at
-                // the end of the page, the page is not loaded here.
+                // the end of the page, this function does not load the page.
                 let bitmap: &[u8; 10] = page.get(start + fixed_end..)?.first_chunk()?;
                 let (count, bits) = bitmap.split_first_chunk()?;
                 if u16::from_le_bytes(*count) != shape.column_count {
@@ -355,8 +355,8 @@ impl SameShapeRows {
         })
     }
 
-    /// The total length of all records in bytes, and the total length with each very short record counted as if it had
-    /// the length of a forwarding stub.
+    /// The total length of all records in bytes, and the same total in which each record that is shorter than a
+    /// forwarding stub is counted with the length of a forwarding stub.
     fn lengths(&self) -> [u32; 2] {
         let [mut bytes, mut padded_bytes] = [0; 2];
         for span in &self.spans {
@@ -412,7 +412,8 @@ impl SameShapeRows {
         self.totals.bytes
     }
 
-    /// The total length in bytes of the rows of the shape. A very short record counts as long as a forwarding stub.
+    /// The total length in bytes of the rows of the shape. A record that is shorter than a forwarding stub is counted
+    /// with the length of a forwarding stub.
     pub fn padded_bytes(&self) -> u32 {
         self.totals.padded_bytes
     }
@@ -471,7 +472,8 @@ impl RowShape {
     }
 }
 
-/// A mask of the null bits that a word uses if `columns` columns begin in it; all 64 bits for 64 columns or more.
+/// A mask of the bits that a word of a null bitmap uses, if `columns` columns are left from its first bit on; all 64
+/// bits for 64 columns or more.
 fn mask(columns: u16) -> u64 {
     u64::MAX >> (WORD_BITS - columns.clamp(1, WORD_BITS))
 }

@@ -141,7 +141,8 @@ impl<'a> StatisticsBlob<'a> {
     /// Whether each density is possible: the number of different values is at least one, and at most the number of
     /// rows.
     pub fn has_possible_densities(&self) -> bool {
-        // The tolerance allows for rows that were added or removed while SQL Server counted them, which may be legal.
+        // The tolerance allows for rows that were added or removed while SQL Server counted the rows. Such a difference
+        // may be legal.
         const ROUNDING: f64 = 1e-4;
         let least = (1.0 - ROUNDING) / (self.rows.max(1) as f64);
         self.rows == 0 || self.densities.iter().all(|&density| (least..=1.0).contains(&f64::from(density)))

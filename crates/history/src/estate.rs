@@ -88,11 +88,11 @@ pub struct UnderWay {
 /// The number of databases in each state, see [`DatabaseState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct States {
-    /// Databases without open findings of which every known copy was checked in full.
+    /// Databases that have no open findings, and of which every known copy was checked in full.
     pub sound: u64,
     /// Databases with open findings.
     pub corrupt: u64,
-    /// Databases without open findings in which some part was not verified, or of which some copy was not checked in
+    /// Databases that have no open findings, but of which some part was not verified or some copy was not checked in
     /// full.
     pub unknown: u64,
 }
@@ -323,8 +323,8 @@ impl History {
         self.rows(&query, &[database.into(), most.into()], run)
     }
 
-    /// The newest failed runs, at most `most`, newest first. A failed run is left out if a later run could check the
-    /// same files.
+    /// The newest failed runs, at most `most`, newest first. A failed run is left out if a later run was able to check
+    /// the same files.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ const LITTLE_PATIENCE: Duration = Duration::from_millis(250);
 const MEMORY_BYTES: i64 = 64 << 20;
 /// The number of file pages that a connection for recording progress keeps in memory.
 const NOTE_CACHE_PAGES: i64 = 64;
-/// The size in bytes up to which the whole file is checked each time before a run is recorded.
+/// The maximum size in bytes of a history file that is checked as a whole each time before a run is recorded.
 const PROVEN_BYTES: u64 = 8 << 20;
 /// The length of the header of an SQLite file, in bytes.
 const HEADER_BYTES: usize = 100;
@@ -249,7 +249,8 @@ fn is_readable(connection: &Connection, path: &Path) -> bool {
     match read.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
         Some(CannotOpen) => false,
         // On a full disk, SQLite cannot create the -shm file either. If the file were opened as immutable, SQLite would
-        // ignore the content of its -wal file. So this is done only if the -wal file is empty or does not exist.
+        // ignore the content of its -wal file. So the file is opened as immutable only if the -wal file is empty or
+        // does not exist.
         Some(DiskFull | SystemIoFailure) => fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0),
         _ => true,
     }
@@ -304,7 +305,7 @@ fn create(path: &Path) -> Result<()> {
     make(file.path()).map_err(|error| of_sqlite(path, &error))?;
     file.as_file().sync_all().map_err(|cause| of_io(path, &cause, true))?;
     // `into_temp_path` closes the file before it is renamed. After the rename, other threads may open the file and lock
-    // it. If this descriptor were closed only then, those threads would lose their locks (see [`own`]).
+    // it. If this descriptor were closed only after the rename, those threads would lose their locks (see [`own`]).
     match file.into_temp_path().persist_noclobber(path) {
         Ok(_) => Ok(()),
         // Another process has created the history meanwhile.

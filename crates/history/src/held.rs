@@ -88,8 +88,8 @@ impl Held<'_> {
         }
         if holder.paths == self.identity.files {
             // The holder's files are the files that this run read. This run read the image `ids.image` from them, so
-            // they contain that image. They contain a different image only if a backup set of that image is among the
-            // sets that this run did not read.
+            // they contain that image. If the holder's image is a different one, they still contain it only if one of
+            // its backup sets is among the sets that this run did not read.
             return Ok(holder.image == self.ids.image || self.has_set(&holder.identity));
         }
         let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();

@@ -49,7 +49,7 @@ pub(crate) struct Identity {
     pub(crate) taken_at: String,
     /// The paths of the files that were read.
     pub(crate) paths: String,
-    /// The same paths, as a JSON list.
+    /// The paths of the files that were read, as a JSON list.
     pub(crate) files: String,
     /// The positions of the backup sets that the run did not read, although its files contain them.
     pub(crate) other_sets: Vec<u16>,

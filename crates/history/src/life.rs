@@ -281,7 +281,8 @@ impl Life<'_> {
     }
 
     /// Returns the open findings of this copy that the run did not report. Findings that were last seen in a later
-    /// state than the checked one are left out, unless they are recorded for the backup that the run read.
+    /// state than the state that the run checked are left out, unless they are recorded for the backup that the run
+    /// read.
     fn missing(&self) -> rusqlite::Result<Vec<Missing>> {
         let mut find = self.transaction.prepare(
             "SELECT f.id, f.place, f.check_id, f.object_id, f.index_id, f.file, f.page, f.options, i.taken_at > ?3
@@ -379,7 +380,7 @@ impl<'a> Proof<'a> {
 }
 
 /// Whether a check examines a page itself, as opposed to the rows on the page. If a page fails such a check, findings
-/// about its rows may not be seen.
+/// about its rows may remain unseen.
 fn is_of_pages(check: &Check) -> bool {
     matches!(check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }

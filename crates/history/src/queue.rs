@@ -36,8 +36,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether `self`, which may be stored, and `now` are the same state of the file. An earlier version of the program
-    /// may have stored only the modification time.
+    /// Whether `self` and `now` are the same state of the file. `self` may come from the history, where an earlier
+    /// version of the program may have stored only the modification time.
     fn is_same(&self, now: &Self) -> bool {
         let is_version = finding::is_version(&self.version, &now.version, 1);
         (self.path.as_str(), self.size) == (now.path.as_str(), now.size) && is_version
@@ -110,8 +110,8 @@ pub struct Item {
 }
 
 impl Item {
-    /// The identity of the backup's database. If databases of one family count as one database (`are_replicas`), this
-    /// is the family.
+    /// The identity of the backup's database. If databases of one family count as one database (`are_replicas`), the
+    /// identity is the family.
     pub fn database(&self, are_replicas: bool) -> String {
         let Found { family, server, name, .. } = &self.found;
         identity_of(family, if are_replicas { "" } else { server }, name)
@@ -405,7 +405,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// Records that these backups were reported. If there is a listener, the first report of a backup that has waited
+    /// Records that these backups were reported. If `has_listener` is set, the first report of a backup that has waited
     /// too long is also recorded as an event.
     ///
     /// # Errors

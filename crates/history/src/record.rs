@@ -135,8 +135,8 @@ impl History {
         let paths: Vec<String> = run.paths.iter().map(|path| shown(path)).collect();
         let (started, ended) = (time::text(run.started), time::text(SystemTime::now()));
         let paths = paths.join(", ");
-        // Successful runs store absolute paths. The paths of this run are compared with them in the same form, to find
-        // the name of the database.
+        // Successful runs store absolute paths. So the paths of this run are made absolute, too, and are compared with
+        // the stored paths to find the name of the database.
         let whole_paths: Vec<String> = run.paths.iter().map(|path| whole(path)).collect();
         let whole_paths = whole_paths.join(", ");
         self.transaction(|transaction| {

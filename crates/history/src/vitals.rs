@@ -22,7 +22,7 @@ pub struct Vital {
     /// The number of open findings that are acknowledged.
     pub acknowledged: u64,
     /// The time at which the last sound CHECKDB ended, in seconds since 1970. A CHECKDB is sound if it verified
-    /// everything and found nothing. It may have had any depth.
+    /// everything and found nothing. CHECKDBs of any depth are taken into account.
     pub verified_physical: Option<i64>,
     /// Like `verified_physical`, but only for checks in full depth.
     pub verified_full: Option<i64>,

@@ -125,8 +125,8 @@ pub struct Done<'a> {
     pub is_read: bool,
     /// Whether there are findings on the pages of the range.
     pub has_findings: bool,
-    /// The plan of the check, and the number of the task that read this range, under which the result is stored; `None`
-    /// if the result cannot be used again.
+    /// The key under which the result is stored: the plan of the check, and the number of the task that read this
+    /// range. `None` if the result cannot be used again.
     pub part: Option<(&'a str, u32)>,
     /// A fingerprint of those pages of the range that have findings.
     pub held: Option<&'a str>,
@@ -163,8 +163,8 @@ impl History {
         opened.map_err(|by| HistoryError::Leased { path: self.path().to_owned(), by })
     }
 
-    /// Stores the dates of a database by the ranges `tiles`, which cover all of its pages. Returns what the history
-    /// knows about these ranges.
+    /// Divides the stored read dates of a database at the bounds of the ranges `tiles`, which cover all of its pages.
+    /// Returns what the history knows about these ranges.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl History {
         })
     }
 
-    /// Returns the parts of a plan, whose results can be used again. The key is the number of the task.
+    /// Returns the stored parts of a plan. Their results can be used again. The key is the number of the task.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Alphabets of languages in which the order of the letters is not that of ASCII, and databases that contain names in
 //! these alphabets.
 //!
-//! The letters have the order that schools teach. This order was not taken from a table of sort weights. Therefore the
-//! databases can verify the tables of sort weights of a program that reads them.
+//! The letters have the order that schools teach. This order was not taken from a table of sort weights. Therefore a
+//! program that reads such a database can be tested: its table of sort weights must agree with the order of the names.
 
 use crate::description::{Column, Description, Filegroup, Index, Table, Values};
 use crate::page::PageVerify;

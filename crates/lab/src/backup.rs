@@ -82,7 +82,7 @@ pub struct Set<'a> {
 pub struct BackedUp {
     /// The backup files, in the order of the stripes.
     pub files: Vec<PathBuf>,
-    /// The pages of the last set to which redo must apply changes, in ascending order.
+    /// The pages to which redo must apply changes after the last set is restored, in ascending order.
     pub in_flight: Vec<PageId>,
     /// For each backup file, the byte ranges that a checksum of the backup covers: block headers, stream headers and
     /// compressed records. If the backup was taken WITH CHECKSUM, the ranges also include the pages and the log.
@@ -230,7 +230,7 @@ fn deal(extents: &[(u16, u32)], stripes: u16, seed: u64) -> Vec<Extents> {
     dealt
 }
 
-/// Returns the extents that are not in the earlier state of the database, or differ from it.
+/// Returns the extents that do not exist in the earlier state of the database, or that differ from that state.
 fn changed(origin: &mut Origin, earlier: &mut Origin) -> Result<Extents, LabError> {
     let before: BTreeMap<u16, u32> = earlier.extents().into_iter().collect();
     let mut found = Extents::new();
@@ -284,7 +284,8 @@ impl Changes {
         let open = chosen.split_off(chosen.len() - chosen.len() / 3);
         let mut again: BTreeSet<(u16, u32)> = [(1, 0), (1, 1)].into();
         for (number, (change, lsn)) in settled.iter().zip(log.transaction(&settled, true, CREATED)).enumerate() {
-            // One page in four changes after its first copy and before its second copy.
+            // One in four of these pages changes between its first and its second copy. The others change before their
+            // first copy.
             let region = usize::from(number % 4 == 0);
             if region == 1 {
                 again.insert((change.page.file, change.page.page / EXTENT));

@@ -323,7 +323,8 @@ impl<'a> TableBuilder<'a> {
         sparse_vector(self.table, row, &mut extra.sparse);
         (extra.versioned, extra.number) = (self.is_versioned(n), n);
         if kind == Kind::Ghost {
-            // When SQL Server turns a row into a ghost, it frees the off-row values of the row. So a ghost gets none.
+            // When SQL Server turns a row into a ghost, it frees the off-row values of the row. So a ghost gets no
+            // off-row values.
             off_row.drop_values(self.table, layout, row);
             return Ok(());
         }

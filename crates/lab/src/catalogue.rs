@@ -179,8 +179,8 @@ impl<'a> Catalogue<'a> {
         let logs: Vec<FileEntry> = (0..log_files).map(log).collect();
         for file in files.iter().chain(&logs) {
             let is_log = file.group == 0;
-            // sysprufiles exists since SQL Server 2008. In SQL Server 2005, the same columns are in sysdbfiles, with
-            // other columns.
+            // sysprufiles exists since SQL Server 2008. In SQL Server 2005, sysdbfiles contains these columns and
+            // others.
             for table in [base::SYSPRUFILES, base::SYSDBFILES_2005] {
                 self.add(
                     table,

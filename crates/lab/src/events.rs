@@ -13,18 +13,18 @@ const START: i64 = 131_125_068_000_000_000;
 /// Ticks per second of the event clock.
 const FREQUENCY: u64 = 3_515_625;
 
-/// A checkpoint of a database, with its begin and end in milliseconds since the start of the story.
+/// A checkpoint of a database, with its start and end in milliseconds since the start of the story.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Truth {
     /// Database ID.
     pub database_id: u32,
-    /// Begin, in milliseconds since the start of the story.
+    /// Start, in milliseconds since the start of the story.
     pub began_ms: i64,
     /// End, in milliseconds since the start of the story.
     pub ended_ms: i64,
 }
 
-/// The recorded begin or end of a checkpoint.
+/// The recorded start or end of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at_ms: i64,
@@ -40,7 +40,7 @@ pub struct Story {
     pub checkpoints: Vec<Truth>,
     /// The number of checkpoints without a recorded end.
     pub unpaired_begins: u64,
-    /// The number of checkpoints without a recorded begin.
+    /// The number of checkpoints without a recorded start.
     pub unpaired_ends: u64,
     /// Whether events have an activity ID (TRACK_CAUSALITY).
     pub tracks_causality: bool,
@@ -99,9 +99,9 @@ impl TextEncoding {
 }
 
 impl Story {
-    /// Creates a story of `databases` databases with `each` complete checkpoints per database. A database with an even
-    /// ID also has a checkpoint at the end of which only the begin is recorded. A database with an ID divisible by
-    /// three also has a checkpoint at the start of which only the end is recorded.
+    /// Creates a story of `databases` databases with `each` complete checkpoints per database. In a database with an
+    /// even ID, one more checkpoint follows, of which only the start is recorded. In a database with an ID divisible by
+    /// three, one more checkpoint precedes the others, of which only the end is recorded.
     pub fn new(seed: u64, databases: u32, each: u32, tracks_causality: bool) -> Self {
         let mut random = Random::new(seed);
         let (mut checkpoints, mut marks) = (Vec::new(), Vec::new());
@@ -127,7 +127,7 @@ impl Story {
                 unpaired_begins += 1;
             }
         }
-        // If the begin and the end of a checkpoint have the same time, the begin comes first.
+        // If the start and the end of a checkpoint have the same time, the start comes first.
         marks.sort_by_key(|mark| (mark.at_ms, mark.database_id, mark.is_end));
         Self { checkpoints, unpaired_begins, unpaired_ends, tracks_causality, marks }
     }
@@ -267,7 +267,7 @@ impl Story {
 }
 
 impl Mark {
-    /// The sequence number of the event in its activity: 1 for the begin and 2 for the end of a checkpoint.
+    /// The sequence number of the event in its activity: 1 for the start and 2 for the end of a checkpoint.
     fn sequence(&self) -> u32 {
         1 + u32::from(self.is_end)
     }

@@ -32,7 +32,7 @@ enum Then {
     Rebuilt,
 }
 
-/// How added columns use the bytes of dropped columns, if they begin after the last column that was not dropped.
+/// How added columns that begin after the last column that was not dropped use the bytes of dropped columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// One added column uses the bytes of two dropped columns.

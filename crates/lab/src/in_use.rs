@@ -14,7 +14,8 @@ use crate::log::{Change, HEADER_PAGE, Log, LogForm, part_header};
 use crate::page::{self, Lsn, PageVerify};
 use crate::staged::Staged;
 
-/// The number of pages that are read at a time. One transaction changes the chosen pages among them.
+/// The number of pages that are read at a time. Each transaction changes a row on every page of this batch that
+/// `one_in` selects.
 const PAGES_AT_ONCE: usize = 128;
 /// The maximum number of bytes in a row's fixed-length part that one log record changes. With this maximum, the log
 /// records have a typical length.

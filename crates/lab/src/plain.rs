@@ -53,8 +53,8 @@ pub(crate) fn number(ty: SqlType, n: i64) -> String {
     }
 }
 
-/// Formats a number in base 36, padded with zeros on the left. In a type of fixed length, blanks are appended up to
-/// this length.
+/// Formats a number in base 36, padded with zeros on the left. If the type has a fixed length, blanks are appended up
+/// to the length of the type.
 fn digits(ty: SqlType, n: i64) -> String {
     let unit = if ty.is_unicode() { 2 } else { 1 };
     let is_fixed = matches!(ty.xtype, 175 | 239);

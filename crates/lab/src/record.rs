@@ -135,7 +135,8 @@ fn body<'a>(
         let value = value_of(column, row, extra);
         if place.null_bit > 0 {
             let bit = usize::from(place.null_bit - 1);
-            // An altered column has the same null bit as the dropped column before it. So the null bit is overwritten.
+            // An altered column has the same null bit as the dropped column from which it was made. So the null bit of
+            // the dropped column is overwritten.
             null_bits[bit / 8] &= !(1 << (bit % 8));
             null_bits[bit / 8] |= u8::from(value.is_none()) << (bit % 8);
         }

@@ -58,7 +58,7 @@ pub struct Spec {
     /// Size of each virtual log file in bytes. It must be a multiple of 512 and at least 0x11000, so that the header
     /// and the largest block fit.
     pub vlf_bytes: u64,
-    /// The number of log files. The virtual log files are distributed to them in turn.
+    /// The number of log files. The virtual log files are distributed among the log files in turn.
     pub log_files: u16,
     /// Whether the run makes checkpoints. Without checkpoints, recovery must redo the whole log.
     pub has_checkpoints: bool,
@@ -97,8 +97,8 @@ pub enum Stop {
     ShutDown,
 }
 
-/// The changed pages that are written to disk at the moment of the crash. Pages that were written before the crash are
-/// on disk with every variant.
+/// Which of the changed pages are written to disk at the moment of the crash. Pages that the run wrote earlier are on
+/// disk with every variant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// No pages.
@@ -198,7 +198,7 @@ impl Workload {
         self.run(Stop::WithOpen).journal.count
     }
 
-    /// Runs the workload up to `stop`, and returns the files and the truth.
+    /// Runs the workload up to `stop`. Returns the files on disk, and the state that recovery must restore.
     pub fn crash(&self, stop: Stop, flush: Flush) -> Crashed {
         let mut engine = self.run(stop);
         engine.journal.close();
@@ -228,8 +228,8 @@ impl Workload {
         if let Stop::After(records) = stop {
             engine.journal.limit = records;
         }
-        // The run also stops when the log has its limit of records. Such a stop counts as a crash, so the error is
-        // ignored.
+        // The run also stops when the log reaches its maximum number of records. Such a stop counts as a crash, so the
+        // error is ignored.
         let _stopped = engine.start().and_then(|()| engine.run(self.spec.transactions)).and_then(|()| match stop {
             Stop::WithOpen => Ok(()),
             Stop::After(_) | Stop::WithoutOpen => engine.end_all(),

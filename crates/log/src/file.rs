@@ -61,7 +61,7 @@ pub struct PlacedVlf {
     pub vlf: Vlf,
     /// The offset in the log file at which the first block of the VLF starts.
     pub from: u64,
-    /// The offset in the log file at which the last block of the VLF must have ended.
+    /// The offset in the log file at which the blocks of the VLF end at the latest.
     pub to: u64,
     /// The part of the VLF that a backup contains; `None` for a log file.
     pub(crate) part: Option<LogPart>,
@@ -79,8 +79,8 @@ impl PlacedVlf {
 pub struct Log {
     files: Vec<LogFile>,
     run: Vec<PlacedVlf>,
-    /// The parts of VLFs in all backups, by sequence number. If several backups contain the same log, this list has the
-    /// copies of all of them, but `run` has only one copy.
+    /// The parts of VLFs in all backups, by sequence number. If several backups contain the same log, this list
+    /// contains the copy of each backup, but `run` contains only one copy.
     copies: Vec<PlacedVlf>,
     gaps: Vec<Gap>,
     ends_at: Option<Lsn>,
@@ -216,9 +216,9 @@ impl Log {
         }
     }
 
-    /// Finds the VLF in which the log continues although a VLF header contradicts this. Either the header of the found
-    /// VLF names an earlier use, or the header of another VLF has a size that covers the found VLF. Returns the file
-    /// and the offset of the found VLF.
+    /// Finds the VLF in which the log continues, if wrong VLF headers hide this VLF. Either its own header names an
+    /// earlier use, or the header of another VLF has a size that covers this VLF. Returns the file and the offset of
+    /// the VLF; `None` if no such VLF is found.
     ///
     /// The VLF must start with the first block of use `sequence`. If the VLF was never used according to its header,
     /// this block must also state `previous_size` as the size of the block before it. If the VLF was used, it may also
@@ -377,7 +377,8 @@ impl Identity {
 fn vlfs(path: &Path, file: &SharedFile, bytes: u64) -> Result<Vec<Vlf>, LogError> {
     let mut found: Vec<Vlf> = Vec::new();
     let mut at = vlf::FIRST;
-    // A file that was cut ends inside its last VLF, or so few bytes after it that they cannot contain a VLF header.
+    // The end of a file that was cut is inside its last VLF, or so close after this VLF that no further VLF header
+    // fits.
     while at.saturating_add(vlf::HEADER_BYTES) < bytes {
         let mut header = [0; vlf::USED_BYTES];
         let read =

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use format::Lsn;
 use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
 
-/// The most open transactions to track, far more than a server has sessions. Each uses some 150 bytes.
+/// The maximum number of open transactions to track. A server has far fewer sessions. Each tracked transaction uses
+/// about 150 bytes.
 const MAX_OPEN: usize = 100_000;
-/// The most characters of a transaction's name to keep. SQL Server accepts 32.
+/// The maximum number of characters to keep of a transaction's name. SQL Server accepts 32.
 const NAME_LETTERS: usize = 64;
 
 /// The length of the longest security identifier in bytes.
@@ -31,9 +32,9 @@ pub enum Outcome {
 pub struct Transaction {
     /// The ID of the transaction.
     pub id: TransactionId,
-    /// The name; empty if the log does not contain the begin of the transaction.
+    /// The name; empty if the log does not contain the start of the transaction.
     pub name: String,
-    /// The ID of the session that began the transaction; 0 if the log does not contain the begin.
+    /// The ID of the session that began the transaction; 0 if the log does not contain the start of the transaction.
     pub session: u16,
     /// The security identifier of the login that began the transaction; empty for system transactions.
     pub login: Vec<u8>,
@@ -41,7 +42,7 @@ pub struct Transaction {
     pub began: Option<LogTime>,
     /// The time at which the transaction ended, in the server's local time.
     pub ended: Option<LogTime>,
-    /// The LSN of the first record; `None` if the log contains neither the begin nor the end of the transaction.
+    /// The LSN of the first record; `None` if the log contains neither the start nor the end of the transaction.
     pub begin: Option<Lsn>,
     /// The LSN of the last record.
     pub last: Lsn,
@@ -76,7 +77,7 @@ pub struct Checkpoint {
     pub version: u16,
 }
 
-/// A completed transaction or checkpoint.
+/// A transaction or checkpoint to which the log adds no further record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A transaction that ended, or was open at the end of the log.
@@ -110,8 +111,8 @@ impl History {
         Self::default()
     }
 
-    /// Adds a block. `event` receives the transactions and checkpoints that the records of the block complete, in
-    /// order.
+    /// Adds a block. `event` receives the transactions and checkpoints that end with a record of this block, in the
+    /// order of the log.
     pub fn block(&mut self, block: &Block<'_>, event: &mut impl FnMut(Event)) {
         self.blocks += 1;
         self.records += block.record_count() as u64;
@@ -222,8 +223,8 @@ impl History {
         }
     }
 
-    /// Ends the history at the end of the log. `event` receives the checkpoint that is still open, then the open
-    /// transactions, oldest first.
+    /// Ends the history at the end of the log. `event` receives the checkpoint that has not ended, if there is one, and
+    /// then the open transactions, oldest first.
     pub fn finish(&mut self, event: &mut impl FnMut(Event)) {
         if let Some(checkpoint) = self.checkpoint.take() {
             event(Event::Checkpoint(checkpoint));
@@ -234,7 +235,7 @@ impl History {
         self.open.clear();
     }
 
-    /// The transactions that are open at this point, oldest first.
+    /// The transactions that are open after the last added block, oldest first.
     pub fn open_transactions(&self) -> Vec<Transaction> {
         let mut open: Vec<_> = self.open.values().cloned().collect();
         open.sort_by_key(|transaction| (transaction.begin.unwrap_or_default(), transaction.last));
@@ -281,7 +282,7 @@ impl History {
         self.last_closed
     }
 
-    /// The bytes of all blocks so far.
+    /// The total size of all blocks so far, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use format::log::{Block, LogTime, Operation};
 
-/// The most steps to keep. If there are more steps, the length of a step is increased.
+/// The maximum number of time steps to keep. If the log needs more steps, each step is made longer.
 const MOST_STEPS: usize = 4096;
 /// The lengths of a step, in seconds, while the log is being read. Each length divides the next one.
 const LENGTHS: [i64; 7] = [60, 600, 3600, 21_600, 86_400, 7 * 86_400, 364 * 86_400];
@@ -61,12 +61,12 @@ pub struct Rate {
     /// The index of the current step length in [`LENGTHS`].
     length: usize,
     now: Option<LogTime>,
-    /// The sum of the blocks before the first block with a known time.
+    /// The sum of the sizes and counts of all blocks before the first block with a known time.
     early: Step,
 }
 
 impl Rate {
-    /// Adds a block to the step of its time.
+    /// Adds the size, records and ended transactions of a block to the time step that contains the block's time.
     pub fn add(&mut self, block: &Block<'_>) {
         let (mut named, mut transactions) = (None, 0);
         for (_, record) in block.records() {
@@ -152,8 +152,8 @@ mod tests {
         for (times, length, count) in [
             ((0..12).map(|minute| DAY + 60 * minute).collect::<Vec<_>>(), 60, 12),
             ((0..120).map(|minute| DAY + 60 * minute).collect(), 600, 12),
-            // The log has only three steps, the last of them years later. Steps without log must not count, so the
-            // shortest length is enough.
+            // Log was written in only three steps, and the last of these steps is years after the others. Steps without
+            // log are not counted, so the shortest step length must be enough.
             (vec![DAY, DAY + 60, DAY + 900 * SECONDS_PER_DAY], 60, 3),
             ((0..400).map(|day| DAY + day * SECONDS_PER_DAY).collect(), 91 * SECONDS_PER_DAY, 5),
         ] {

@@ -16,7 +16,8 @@ pub struct Totals {
     pub timed_checkpoints: u64,
     /// The sum of the durations of the timed checkpoints, in milliseconds.
     pub checkpoint_ms: i64,
-    /// The sum, over the timed checkpoints, of the bytes of log since the start of the previous checkpoint.
+    /// The bytes of log from the start of the previous checkpoint to the start of a checkpoint, summed over all timed
+    /// checkpoints.
     pub checkpoint_log_bytes: u64,
     /// The time at which the first checkpoint began.
     pub first: Option<LogTime>,

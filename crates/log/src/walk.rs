@@ -21,7 +21,7 @@ const MOST_TRIES: u32 = 100_000;
 /// The fill bytes of log files before their first use. They depend on the release.
 const BLANK: [u8; 2] = [0x00, 0xC0];
 
-/// Visits the blocks of a log from the oldest to the end, and verifies each block.
+/// Visits the blocks of a log, from the oldest block to the end of the log, and verifies each block.
 #[derive(Debug)]
 pub struct Walk<'l> {
     log: &'l Log,
@@ -29,7 +29,7 @@ pub struct Walk<'l> {
     at: usize,
     /// Another copy of the current VLF, which is read because the first copy is damaged.
     copy: Option<PlacedVlf>,
-    /// The number of other copies that may still be tried.
+    /// The number of further copies of blocks that may be tried before the end of the log.
     tries: u32,
     /// The offset of the next block in the file.
     next: u64,

@@ -57,7 +57,7 @@ pub(crate) fn of_log(
 
 /// Runs `audit` on another thread while `recover` runs on this thread. `recover` receives a function that waits for the
 /// audit and returns whether any page is newer than the log. If only one thread may be used, or if no thread can be
-/// started, the function runs `audit` itself.
+/// started, that function runs `audit` itself.
 pub(crate) fn beside<T>(
     threads: u16,
     audit: impl Fn() -> Option<Arc<LogAudit>> + Sync,

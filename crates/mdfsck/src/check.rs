@@ -49,9 +49,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Validates the options and opens the history. Then runs `act` with the adjusted arguments.
+/// Validates the options and opens the history. Then runs `act` with adjusted arguments: a history that cannot be used
+/// is left out, and subfolders are added if they were requested.
 ///
 /// # Errors
+///
 /// If an option requests something that cannot be done, or if `act` fails.
 pub(crate) fn set_up(
     arguments: &CheckArguments,
@@ -250,7 +252,8 @@ fn check_from<'o>(
     drop(listener);
     let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
     let results = &arguments.results;
-    // Until windows have read all ranges of the database, only findings are reported.
+    // With `--window`, each run checks only a part of the database. Until all parts have been checked, only findings
+    // are reported.
     let no_infomsgs = results.no_infomsgs || is_open;
     let findings_only = results.are_findings_only();
     let view = View { no_infomsgs, findings_only, max_findings: results.max_findings };
@@ -283,7 +286,8 @@ fn check_from<'o>(
         | unwritten
         | match said {
             Some(said) => said.status,
-            // The results could not be printed, so the window was not recorded with them and is recorded here.
+            // A window is normally recorded when its results are printed. The results could not be printed, so the
+            // window is recorded here.
             None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
             None => keep::checked(arguments, &ended, status, None).1,
         };

@@ -1,6 +1,6 @@
 //! `--errorlog-line` and `--log`: write a line about the run, as DBCC would write it to SQL Server's error log.
 //!
-//! If the line cannot be written, the program only warns. The verdict does not change.
+//! If the line cannot be written, the program only warns. The exit status of the run does not change.
 
 use std::env;
 use std::fs::{File, OpenOptions};

@@ -58,10 +58,11 @@ enum Form {
 }
 
 impl EventReader {
-    /// Opens a file of this kind. In an event file, decodes only events with one of `names`, or all events if `names`
-    /// is empty.
+    /// Opens a file of the given kind. In an event file, decodes only events with one of `names`, or all events if
+    /// `names` is empty.
     ///
     /// # Errors
+    ///
     /// If the file cannot be read.
     pub(crate) fn open(path: &Path, kind: Kind, names: &[String]) -> Result<Self, Failure> {
         let unable = |cause: String| Failure::unable(format!("{}: {cause}", path.display()));

@@ -100,8 +100,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::unable(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// The name of a file. For a file in a backup, its name on the server without the folder. For a snapshot file, the name
-/// of the source database's file, since the extracted copy is complete.
+/// Returns the name for an extracted file. For a file in a backup, this is the file's name on the server, without the
+/// folder. For a snapshot file, this is the name of the source database's file, since the extracted copy is complete.
 fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     let place = pages.files().iter().position(|other| other.file_id == file.file_id).unwrap_or_default();
     let base = pages.snapshot().and_then(|snapshot| snapshot.bases().nth(place));
@@ -109,7 +109,8 @@ fn name(pages: &dyn PageSource, file: &DataFile) -> String {
     pages.backup().map_or(own.as_ref(), |backup| backup.physical_name(file.file_id)).to_owned()
 }
 
-/// The names of the files to write, each with `mark` and unique. `files` has the ID and the original name of each file.
+/// The names of the files to write. Each name contains `mark`, and no two names are equal. `files` has the ID and the
+/// original name of each file.
 fn targets(files: &[(u16, String)], mark: &str) -> Vec<String> {
     let names: Vec<[String; 2]> = files.iter().map(|(file_id, name)| parts(*file_id, name)).collect();
     // Windows ignores case in file names.

@@ -134,7 +134,8 @@ impl From<log::LogError> for Failure {
     }
 }
 
-/// Reports failed reads, one line per file. Returns the exit-status bits for them.
+/// Reports reads that failed, and reads that succeeded only on a later attempt. Returns the exit-status bits for the
+/// reads that failed.
 pub(crate) fn report_read_faults(faults: &ReadFaults) -> u8 {
     faults.healed.iter().for_each(warn);
     faults.failed.iter().for_each(|failed| warn(failed.text()));

@@ -19,10 +19,11 @@ const WHOLE: u64 = 2 * END + BLOCKS * BLOCK;
 /// An odd multiplier. When a size is multiplied by it, all bits of the product depend on the size.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The fingerprint of a file; `None` for an object in storage, which has an entity tag, and for anything that is not a
-/// regular file.
+/// The fingerprint of a file; `None` for anything that is not a regular file. An object in object storage also needs no
+/// fingerprint, because it has an entity tag.
 ///
 /// # Errors
+///
 /// If the file cannot be read.
 pub(crate) fn of(path: &Path) -> io::Result<Option<String>> {
     if storage::url(path).is_some() || !path.metadata()?.is_file() {

@@ -138,7 +138,7 @@ impl Input {
     }
 }
 
-/// Opens the log in backups; `None` if they have no log.
+/// Opens the log in backups; `None` if the backups contain no log that can be used.
 fn log_of(backups: BackupLog) -> Result<Option<Log>, LogError> {
     match Log::of_backups(backups) {
         Ok(log) => Ok(Some(log).filter(|log| !log.is_empty())),

@@ -40,8 +40,8 @@ pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Records a finished run, and prints which findings are new, confirmed or gone. Also returns the exit-status bits for
-/// problems with the history.
+/// Records a finished run, and prints how many findings are new, confirmed and gone. Also returns the exit-status bits
+/// for problems with the history.
 pub(crate) fn checked(
     arguments: &CheckArguments,
     ended: &Ended<'_>,

@@ -349,7 +349,7 @@ fn backup(arguments: &BackupArguments) -> Result<u8, Failure> {
     if arguments.kind == BackupKind::Diff {
         let then = files(&arguments.since)?;
         write(&then, 1, BackupOptions { in_flight: 0, ..full }, "full")?;
-        // The differential is based on the last set of the file with the full backups.
+        // The differential backup is based on the last backup set in the file that contains the full backups.
         let base = Base { files: &then, step: arguments.sets };
         write(&now, 1 + arguments.sets, BackupOptions { base: Some(base), ..full }, "diff")?;
     } else {

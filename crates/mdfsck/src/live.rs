@@ -34,7 +34,7 @@ const NOTES: u32 = 300;
 /// Maximum number of consecutive updates that may fail because another program has locked the history. After that, the
 /// check stops recording progress.
 const TRIES: u32 = 20;
-/// The longest time that a check waits at its end for the thread.
+/// The longest time that a check, at its end, waits for the thread that records the progress.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Size of the thread's stack, in bytes.
 const STACK_BYTES: usize = 512 << 10;

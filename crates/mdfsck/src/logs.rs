@@ -1,5 +1,5 @@
-//! Finds log files. The user may have named them. The log files of a database are also found by their names in the
-//! catalog, and by the usual names of log files in the folders of the data files.
+//! Finds the log files that the user named, or the log files of a database. The log files of a database are found by
+//! their names in the catalog, and by the usual names of log files in the folders of the data files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

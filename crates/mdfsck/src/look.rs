@@ -179,8 +179,8 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     })
 }
 
-/// The warning that a list is incomplete because a system table could not be read completely. It is given only if the
-/// catalog reported no gap of its own.
+/// The warning that a list is incomplete because a system table could not be read completely. The warning is printed
+/// only if the catalog has reported no gap.
 const NOT_WHOLE: &str = "a system table cannot be read completely: the list is not complete";
 
 /// Prints facts from the catalog after recovery. `write` prints the facts, and returns whether it could read all of

@@ -84,9 +84,11 @@ impl Target {
         })
     }
 
-    /// Writes all results or none: a file is replaced only when all results are on disk.
+    /// Writes the results. An existing file is replaced only when all results are on disk. Standard output, pipes and
+    /// terminals receive the results directly.
     ///
     /// # Errors
+    ///
     /// If the results cannot be written. Then an existing file is unchanged.
     pub(crate) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {
@@ -110,8 +112,8 @@ impl Target {
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
-        // Links in /proc, such as /dev/stdout, refer to open files. The target path that such a link shows may
-        // meanwhile be the path of another file.
+        // Links in /proc, such as /dev/stdout, refer to open files. The path that such a link shows may meanwhile name
+        // a different file.
         if fs::canonicalize(folder_of(&path)).is_ok_and(|folder| folder.starts_with("/proc")) {
             return Ok(None);
         }
@@ -195,7 +197,7 @@ pub(crate) fn refuse_database_files(option: &str, path: &Path, inputs: &[&Path])
     Ok(())
 }
 
-/// Refuses to overwrite an existing data, log or backup file of SQL Server, even if its name does not show what it is.
+/// Refuses to overwrite an existing data, log or backup file of SQL Server, whatever its name and extension are.
 pub(crate) fn refuse_sql_server_file(path: &Path) -> Result<(), Failure> {
     // Identifies the file by its content, so that inputs and log files are also protected if a hard link with another
     // name points to them. Reads only regular files, since reading a pipe might never end.

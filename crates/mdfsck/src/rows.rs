@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
 /// after the last row was read.
 const MOST_ALIGNED_ROWS: u64 = 10_000;
 
-/// Prints an aligned table. Returns the numbers of pages and records that were read, and that were left out.
+/// Prints an aligned table. Returns how many pages and records were read, and how many were left out.
 fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     if limit > MOST_ALIGNED_ROWS {
         return Err(Failure::usage(format!(
@@ -58,7 +58,8 @@ fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
     Ok(previewed.counts)
 }
 
-/// Reports how many rows are not shown. Returns the exit-status bits.
+/// Reports the pages whose rows are not shown, and how many records and values cannot be read. Returns the exit-status
+/// bits.
 fn report(table: &Table, counts: &RangeCounts, gaps: u64) -> u8 {
     let name = table.full_name();
     for (page, why) in counts.damaged_pages.iter().take(3) {

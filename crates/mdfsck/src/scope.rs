@@ -90,7 +90,7 @@ pub(crate) fn nearest(failure: Failure, database: &Database, given: &str) -> Fai
     Failure::usage(format!("{} {end}", unknown.text))
 }
 
-/// The number of letters to change, add or remove to turn `a` into `b`.
+/// The number of characters to change, add or remove to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

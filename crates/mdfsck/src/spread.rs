@@ -86,9 +86,10 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Requires that this process reads the same database as the plan.
+    /// Requires that this process reads the database for which the plan was made.
     ///
     /// # Errors
+    ///
     /// An error that says what has changed.
     pub(crate) fn verify(
         self,
@@ -117,13 +118,13 @@ struct Planned {
     stop: StopArguments,
     /// Whether the folder of the plan has a stored comparison of the pages with the log.
     has_audit: bool,
-    /// Evidence that a later window reads the same bytes; `None` for `mdfsck plan`.
+    /// Evidence that shows a later window of the same check whether it reads the same bytes; `None` for `mdfsck plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
 }
 
 impl Planned {
-    /// Takes from the options of a check those that the plan stores.
+    /// Selects the options of a check that the plan stores.
     fn of(check: &CheckArguments, what: &What<'_>) -> Self {
         Self {
             paths: check.paths.clone(),
@@ -152,7 +153,7 @@ impl PlannedSet {
     }
 }
 
-/// An open plan.
+/// A plan that was opened and read.
 pub(crate) struct Opened {
     folder: Folder,
     plan: Plan<Planned>,
@@ -213,7 +214,7 @@ impl Opened {
         planned.iter().map(find).collect::<Result<Vec<_>, Failure>>().map(Some)
     }
 
-    /// Requires that this process has read the same files and the same catalog as the plan.
+    /// Requires that the files and the catalog that this process has read are those of the plan.
     fn verify(&self, files: &[SourceFile], catalog: Fingerprint) -> Result<(), Failure> {
         if let Some((now, _)) = files.iter().zip(&self.plan.files).find(|(now, then)| now != then) {
             let what = "is not among the files of the plan, or has changed".to_owned();

@@ -1,5 +1,5 @@
 //! Handles URLs in the arguments. Removes the secrets from the URLs before any other code reads the arguments, so that
-//! no other code can print a secret. Passes the complete URLs only to the code that reads objects in storage.
+//! no other code can print a secret. Passes the complete URLs only to the code that reads object storage.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -138,7 +138,7 @@ pub(crate) fn read(has_urls: bool, _: BTreeMap<String, String>, _: Option<u64>) 
     if has_urls { Err(Failure::usage(text)) } else { Ok(()) }
 }
 
-/// The part of the memory grant that may be used to cache parts of objects, in bytes.
+/// The part of the memory grant that the cache for the content of objects may use, in bytes.
 pub(crate) fn share(granted: Option<u64>) -> Option<u64> {
     const BETWEEN: (u64, u64) = (4 << 20, 256 << 20);
     granted.map(|granted| (granted / 4).clamp(BETWEEN.0, BETWEEN.1))

@@ -122,7 +122,7 @@ pub(crate) fn check<'i>(
     }
 }
 
-/// The data to print after the report, about the window and the promises, and the exit-status bits.
+/// The data to print after the report, about the window and about the promises (`--within`), and the exit-status bits.
 pub(crate) struct Said {
     /// The data to print; `None` if the history could not be read.
     view: Option<View>,
@@ -146,14 +146,15 @@ struct View {
     known: Known,
     within: Option<Duration>,
     read: Kept,
-    /// Whether all cross-references between pages and tables were verified in time. `None` with --physical-only,
-    /// because such a check verifies no cross-references.
+    /// Whether all cross-references between pages and tables were verified within the time span of `--within`. `None`
+    /// with --physical-only, because such a check verifies no cross-references.
     closed: Option<Kept>,
     changed: Changed,
     now: i64,
 }
 
-/// Records the run, and reports which promises about the database are kept. `status` is the exit status of the results.
+/// Records the run, and reports whether the promises of `--within` about the database are kept. `status` is the exit
+/// status of the results.
 pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
     let mut outcome = outcome;
     let mut bits = outcome.as_ref().map_or(0, |outcome| outcome.unkept);
@@ -192,8 +193,8 @@ pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Opt
     }
 }
 
-/// Records for each promise whether it is broken. If the user has named a program for events, also records an event
-/// when a promise becomes broken or is kept again.
+/// Records whether the promise `promise` is broken. If the user has named a program for events, also records an event
+/// when the promise becomes broken or is kept again.
 fn raise(
     path: &std::path::Path,
     promise: &Promise,
@@ -224,7 +225,7 @@ fn opening<'a>(
     Opening { source, database, naming, started, allowed, is_full: !arguments.scope.physical_only }
 }
 
-/// Decides which promises about the database are kept.
+/// Decides whether the promises of `--within` about the database are kept.
 fn judged(
     arguments: &CheckArguments,
     report: &Report,
@@ -293,9 +294,11 @@ impl View {
 }
 
 impl Said {
-    /// Writes the text after the results. Writes it to stderr if the format of the results has no place for it.
+    /// Writes the text about the window and the promises, which follows the results. Writes it to stderr if the format
+    /// of the results has no place for it.
     ///
     /// # Errors
+    ///
     /// Errors of `out`.
     pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
         let Some(view) = &self.view else { return Ok(()) };
@@ -315,7 +318,7 @@ impl Said {
 
 /// The rate at which earlier windows read this database. An estimate uses this rate.
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
-    // An estimate must not create a history, and must not record a promise.
+    // An estimate must not create a history, and must not record the promise of `--within`.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
     let naming = keep::naming(arguments);
     let opening = opening(arguments, (source, database, SystemTime::now()), &naming);

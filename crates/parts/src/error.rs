@@ -60,7 +60,7 @@ pub enum PartsError {
         /// This mdfsck version.
         ours: String,
     },
-    /// This version does not know the format of the plan.
+    /// This version of mdfsck does not know the format of the plan.
     #[error("{}: is a plan of form {found}, and this mdfsck knows only {known}; use the mdfsck that made the plan", .path.display())]
     OtherForm {
         /// The file.
@@ -119,7 +119,7 @@ pub enum PartsError {
     PartDamaged {
         /// The file.
         path: PathBuf,
-        /// The task of the part, if the head of the part names one.
+        /// The task whose part is damaged, if the head of the part names a task.
         task: TaskName,
         /// A description of the damage.
         what: String,

@@ -191,14 +191,15 @@ impl Folder {
         self.parts().join(format!("{}-{:05}.part", plan.round, task.id))
     }
 
-    /// The bytes that bind the content of a part (its sums) to the head of the part and to the plan.
+    /// Returns bytes that identify a part and its plan: the head of the part, and the digest of the plan. The hashes in
+    /// the part also cover these bytes.
     pub(crate) fn bound_to(&self, head: &Head) -> Vec<u8> {
         head.bound_to(&self.plan)
     }
 
-    /// Writes the part of a task. `write` receives the bytes that bind the sums to the plan, and the output. If the
-    /// process is killed, it leaves no file that looks like a part. Two processes may write the same part at the same
-    /// time.
+    /// Writes the part of a task. `write` receives bytes that identify the part and the plan, and the output. The
+    /// hashes that `write` writes must also cover these bytes. If the process is killed, it leaves no file that looks
+    /// like a part. Two processes may write the same part at the same time.
     ///
     /// # Errors
     ///

@@ -100,15 +100,17 @@ impl Folder {
         }
     }
 
-    /// The parts of these tasks, which must exist.
+    /// The parts of `tasks`. Each of these tasks must have a part.
     pub fn gather_some<O>(&self, plan: &Plan<O>, tasks: impl Iterator<Item = Task>) -> Gathered {
         let part = |task: Task| Part { path: self.part_path(plan, &task), task };
         Gathered { parts: tasks.map(part).collect() }
     }
 
-    /// Opens a part for merging. Returns the bytes that bind its sums to the plan, and a reader of the sums.
+    /// Opens a part for merging. Returns the bytes that identify the part and the plan, which the hashes in the part
+    /// also cover. Also returns a reader of the part's sums.
     ///
     /// # Errors
+    ///
     /// The errors of [`Self::gather`], because the part may have changed since it was gathered.
     pub fn read<O>(&self, plan: &Plan<O>, part: &Part) -> Result<(Vec<u8>, Box<dyn Read>), PartsError> {
         match self.head(plan, &part.path)? {

@@ -78,7 +78,8 @@ impl Head {
         serde_json::from_slice(&json).map_err(|_| HeadError::Damaged)
     }
 
-    /// The bytes that bind the sums of a part to the part: its head, and the digest of the plan.
+    /// Returns the head of the part and the digest of the plan as bytes. The hashes in the part also cover these bytes,
+    /// so the sums of the part are valid only with this head and this plan.
     pub(crate) fn bound_to(&self, plan: &Digest) -> Vec<u8> {
         [&self.bytes()[..], plan].concat()
     }

@@ -38,7 +38,7 @@ impl Piece {
         }
     }
 
-    /// The bytes that bind the piece to its plan and number.
+    /// Returns bytes that identify the piece and its plan. The hashes in the piece also cover these bytes.
     pub fn bound_to(self, plan: &PlanId) -> Vec<u8> {
         [&MAGIC[..], plan.as_str().as_bytes(), &self.number().to_le_bytes()].concat()
     }

@@ -119,7 +119,7 @@ impl<O> Plan<O> {
         self.tasks.get(id as usize).ok_or(PartsError::NoSuchTask { id, tasks: self.task_count() })
     }
 
-    /// Makes one task of each range, in order.
+    /// Makes one task for each range, in the order of the ranges.
     pub fn tasks_of(ranges: &[FileRange]) -> Vec<Task> {
         let task =
             |(id, range): (u32, &FileRange)| Task { id, file: range.file_id, first: range.first, pages: range.pages };

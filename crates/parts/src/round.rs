@@ -27,7 +27,7 @@ pub struct RoundTask {
     pub of: u32,
 }
 
-/// A round in the form in which it is written.
+/// The content of the file that describes a further round.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
@@ -47,9 +47,9 @@ pub struct Round {
     pub tasks: Vec<RoundTask>,
 }
 
-/// An open round, with the folder and the plan for its tasks and parts.
+/// A further round that was opened, with the folder and the plan for its tasks and parts.
 pub struct OpenRound<O> {
-    /// The folder. Its digest binds parts to the round.
+    /// The folder of the plan. Its digest identifies the round, so that parts of other rounds are not accepted.
     pub folder: Folder,
     /// The plan with the tasks of the round.
     pub plan: Plan<O>,
@@ -65,7 +65,8 @@ fn question_name(round: u32, question: u32) -> String {
     format!("round-{round}-{question:05}.question")
 }
 
-/// The bytes that bind a question to its plan and round.
+/// Returns bytes that identify a question, its round and its plan. The hashes in the file of the question also cover
+/// these bytes.
 pub fn question_bound_to(plan: &PlanId, round: u32, question: u32) -> Vec<u8> {
     [b"question", plan.as_str().as_bytes(), &round.to_le_bytes(), &question.to_le_bytes()].concat()
 }

@@ -78,7 +78,7 @@ pub enum Refusal {
         /// The first LSN that recovery needs.
         lsn: Lsn,
     },
-    /// The log is damaged in a part that is needed.
+    /// The log is damaged in a part that recovery needs.
     #[error("the log is damaged at {lsn}: intact blocks follow, too far after this place to be unfinished writes")]
     Damaged {
         /// The LSN at which the damage begins.
@@ -169,7 +169,7 @@ pub(crate) struct Loser {
     pub(crate) made_a_chain: bool,
 }
 
-/// The points at which the log of a restore and its redo start.
+/// The points in the log at which a restore starts to read and starts to redo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RestoreStart {
     /// The LSN of the oldest record that the backup needs: its checkpoint, or the start of the oldest transaction that
@@ -230,9 +230,10 @@ impl Analysis {
         Ok(this)
     }
 
-    /// Reads the log of a restore, from the checkpoint of the backup to `stop`, or to the end of the log.
+    /// Reads the log of a restore, from the oldest record that the backup needs to `stop`, or to the end of the log.
     ///
     /// # Errors
+    ///
     /// [`Refusal`] if this log cannot bring the pages of the backup to the point at which the restore stops.
     pub fn of_restore(
         start: RestoreStart,

@@ -53,7 +53,8 @@ pub struct Applied {
     pub in_doubt: u64,
     /// Number of transactions that could not be undone completely.
     pub transactions_not_undone: u64,
-    /// Pages that are not in their recovered state, because records did not fit or changes were not undone.
+    /// Pages that are not in their recovered state, because records did not match the page or because changes could not
+    /// be undone.
     pub not_recovered: Vec<NotRecovered>,
 }
 
@@ -235,9 +236,9 @@ fn set_fullness(source: &dyn PageSource, store: &mut PageStore, filled: &BTreeMa
 }
 
 impl Recovery {
-    /// Whether the log may belong to another copy of the database. This is so if the log has checkpoints that the boot
-    /// page lacks, or if for every ten pages that the log changes, at least one page contradicts the log. The recovered
-    /// pages then prove nothing.
+    /// Whether the log may belong to another copy of the database. This is so if the log has checkpoints or records
+    /// that do not fit the boot page or the records before them. It is also so if pages contradict the log, and their
+    /// number is at least a tenth of the number of recovered pages. The recovered pages then prove nothing.
     pub fn may_be_of_another_copy(&self) -> bool {
         let contradicting = self.applied.not_recovered.iter().filter(|entry| entry.why == Misfit::OtherMoment).count();
         let is_often_contradicted = contradicting > 0 && contradicting as u64 * 10 >= self.applied.pages;

@@ -29,7 +29,7 @@ pub(crate) fn pointer(page: PageId) -> [u8; 6] {
     [a, b, c, d, e, f]
 }
 
-/// Whether pages of this type contain rows. The length of a row can be computed from its bytes.
+/// Whether pages of type `kind` contain rows whose length can be computed from their bytes.
 pub(crate) fn has_rows(kind: Option<PageType>) -> bool {
     matches!(
         kind,

@@ -38,7 +38,7 @@ enum Deed {
     DropMoved(u16),
     /// The record changes a page in another way.
     Change,
-    /// The record changes a page, but the change is not understood.
+    /// The record changes a page in a way that this code does not know.
     Unknown,
 }
 

@@ -1,16 +1,16 @@
-//! Tests whether each record of a log, from the checkpoint that the boot page names, continues the records before it. All
-//! blocks of a log can be whole although some of them are from the log of another database, or from another copy of this
-//! database.
+//! Tests whether each record of a log, from the checkpoint that the boot page names, continues the records before it.
+//! All blocks of a log can be intact although some of them are from the log of another database, or from another copy
+//! of this database.
 //!
-//! In 273 real logs, each of 19,402 checkpoints names the checkpoint before it, each of 571,946 records names the previous
-//! record of its transaction, and each transaction begins in the log or is listed by a checkpoint.
+//! In 273 real logs, each of 19,402 checkpoints names the checkpoint before it, each of 571,946 records names the
+//! previous record of its transaction, and each transaction begins in the log or is listed by a checkpoint.
 
 use std::collections::BTreeSet;
 
 use format::Lsn;
 use format::log::{LogRecord, Operation, TransactionId};
 
-/// The maximum number of open transactions that are kept from the lists in checkpoints.
+/// The maximum number of open transactions to remember from the lists in checkpoints.
 const MAX_LISTED: usize = 10_000;
 
 /// What is known of a transaction before its next record.
@@ -87,8 +87,10 @@ impl LogOrder {
         }
     }
 
-    /// The reason to doubt that the log and the data files belong together; `None` if all records are in order. The
-    /// server writes a checkpoint to the boot page before the next checkpoint begins.
+    /// The reason to doubt that the log and the data files belong together; `None` if there is no reason. One reason is
+    /// that the log has several checkpoints after that of the boot page, because the server writes each checkpoint to
+    /// the boot page before the next checkpoint begins. The other reason is that some records do not continue the
+    /// records before them.
     pub(crate) fn doubt(&self) -> Option<&'static str> {
         if self.later_checkpoints > 1 {
             return Some("the log has several checkpoints that the boot page does not know");

@@ -45,7 +45,7 @@ pub(crate) struct WorkingPage {
     rows: Vec<Option<Row>>,
     /// Whether all rows must get new offsets.
     is_moved: bool,
-    /// Whether the page header was changed. It contains the length of the fixed part of index rows.
+    /// Whether the page header was changed. The header contains the length of the fixed part of index rows.
     is_header_changed: bool,
 }
 
@@ -174,7 +174,7 @@ impl WorkingPage {
         Page::new(&self.bytes)
     }
 
-    /// Whether the page is of a type that contains rows but has no rows.
+    /// Whether the page has no rows, although a page of its type can contain rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty() && has_rows(self.page().header().kind())
     }
@@ -625,8 +625,8 @@ mod tests {
             true,
         )
         .unwrap();
-        // The piece covers the column count, the NULL bitmap, and two bytes of the version tag. The bytes of the tag
-        // are those at the time of the change.
+        // The piece covers the column count, the NULL bitmap, and two bytes of the version tag. For the tag, the piece
+        // contains the bytes that the tag had at the time of the change.
         let piece = Piece {
             old_offset: 8,
             new_offset: 8,
@@ -636,7 +636,8 @@ mod tests {
         };
         page.undo(0, 2, &Change::ModifyRow(piece), &[], false).unwrap();
         assert_eq!(page.row(0).unwrap()[8..11], [1, 0, 1]);
-        // Bytes outside the version tag must match.
+        // Outside the version tag, the bytes of the row must equal those of the record. The undo above changed the NULL
+        // bitmap, so a second undo of the same record must fail.
         let other = Piece { after: &[1, 0, 0, 0xEE, 0xEE], ..piece };
         assert_eq!(page.undo(0, 2, &Change::ModifyRow(other), &[], false), Err(Misfit::RowMissing));
     }

@@ -33,8 +33,8 @@ impl PastPage {
     }
 
     /// Undoes the last record of the page. `earlier` contains the earlier records of the page, from the oldest to the
-    /// newest. If the record to undo is a DELETE_SPLIT, `moved` contains the rows that it removed. They come from the
-    /// INSERT_ROWS record before it.
+    /// newest. If the record to undo is a DELETE_SPLIT, `moved` contains the rows that this record removed. These rows
+    /// are stored in the INSERT_ROWS record before the DELETE_SPLIT.
     ///
     /// # Errors
     ///

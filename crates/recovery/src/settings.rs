@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 /// The divisors that divide a memory grant into parts. A quarter is for the table of pages, an eighth for the list of
-/// changes to undo, two sixteenths for records that wait for their pages, and a quarter for recovered pages. The part
-/// for recovered pages stays in use after the recovery.
+/// changes to undo, a sixteenth each for records to redo and records to undo, and a quarter for recovered pages. The
+/// part for recovered pages stays in use after the recovery.
 pub(crate) const GRANT_PER_TABLE: u64 = 4;
 pub(crate) const GRANT_PER_UNDO: u64 = 8;
 const GRANT_PER_RECORDS: u64 = 16;
@@ -40,7 +40,7 @@ impl Settings {
         self.part(GRANT_PER_UNDO) as usize
     }
 
-    /// Number of bytes for records to redo. Records to undo may use the same number of bytes in addition.
+    /// Number of bytes for records to redo. Records to undo may use as many bytes again.
     pub(crate) fn record_bytes(&self) -> usize {
         self.part(GRANT_PER_RECORDS) as usize
     }

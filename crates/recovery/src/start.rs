@@ -82,8 +82,8 @@ fn oldest_open(log: &Log, checkpoint: Lsn) -> Result<Option<Lsn>, Refusal> {
     if is_found { Ok(oldest) } else { Err(without_checkpoint(log, checkpoint)?) }
 }
 
-/// The reason why the log does not contain a checkpoint. Either the log is damaged or cut off there, or it comes from
-/// another point in time.
+/// The reason why the log does not contain a checkpoint. Either the log is damaged or cut off at the checkpoint, or the
+/// log comes from another point in time.
 fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
     if let Some(file) = log.files().iter().find(|file| file.is_cut()) {
         return Ok(Refusal::CutOff { at: file.bytes });

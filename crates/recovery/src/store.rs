@@ -268,7 +268,7 @@ impl PageStore {
         }
     }
 
-    /// Adds a page, or replaces the bytes of a page that was added before and keeps its `work`. This takes constant
+    /// Adds a page. If the page was added before, replaces its bytes but keeps its `work`. Adding a page takes constant
     /// time if pages are added in ascending order.
     pub(crate) fn put(&mut self, page: PageId, bytes: &PageBytes, work: PageWork) -> io::Result<()> {
         let place = match self.position(page) {

@@ -10,7 +10,7 @@ const HEAD_BYTES: usize = 8;
 
 /// A change to undo on a page.
 pub(crate) struct Undo<'a> {
-    /// The slot of the changed row at the end of the log.
+    /// The slot that the changed row has at the end of the log. Later changes may have moved the row to this slot.
     pub(crate) slot: u16,
     /// Whether the change is part of a structural change, which is undone as a whole.
     pub(crate) as_a_whole: bool,

@@ -25,8 +25,8 @@ pub(crate) fn of(error: &object_store::Error, act: Act, place: &Place, settings:
     let status = status_in(&whole);
     let code = code_in(&whole).map_or_else(String::new, |code| format!(" {code}"));
     let (kind, text) = match (error, status) {
-        // If the client asked the machine's metadata service for credentials, no other credentials were found. The
-        // service's answer does not matter.
+        // The client asks the machine's metadata service for credentials only if it has found no other credentials. The
+        // answer of the service therefore does not matter.
         _ if *place != Place::Web && asks_machine(&whole) => (io::ErrorKind::Other, no_credentials(place).to_owned()),
         _ if let Some(server) = redirected_to(&whole) => (io::ErrorKind::Other, other_server(place, server)),
         _ if whole.contains("Account must be specified") => {

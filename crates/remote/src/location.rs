@@ -37,10 +37,11 @@ const AZURE_HOSTS: [&str; 1] = [".blob.core.windows.net"];
 const AMAZON_HOST: &str = ".amazonaws.com";
 
 impl Location {
-    /// Parses a URL without its secrets. `is_azure` says whether a blob on an Azure server can be read with the
-    /// credentials of an account; if so, its container can be listed too.
+    /// Parses a URL without its secrets. `is_azure` says whether the settings contain credentials of an Azure account.
+    /// With such credentials, a blob on an Azure server can be read, and its container can be listed.
     ///
     /// # Errors
+    ///
     /// A message that says what is wrong with the URL, and shows the right form.
     pub(crate) fn of(url: &str, is_azure: bool) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
@@ -99,7 +100,7 @@ impl Location {
         Self { place, key: key.to_owned(), is_folder: key.is_empty() || path.ends_with('/') }
     }
 
-    /// The URL of the entry `key` in a folder. `folder` is the URL of the folder with this location.
+    /// Returns the URL of the entry `key` in this folder. `folder` is the URL of this folder.
     pub(crate) fn url_of(&self, folder: &str, key: &str) -> String {
         let below = key.strip_prefix(&self.key).unwrap_or(key).trim_start_matches('/');
         // Names in web URLs are percent-encoded.

@@ -27,7 +27,7 @@ use crate::stores::{self, Patience};
 const THREADS: usize = 2;
 /// Number of bytes that are read when an object is opened. The same answer contains the length of the object.
 const START_BYTES: u64 = 256 << 10;
-/// The most objects that are opened ahead at the same time.
+/// The maximum number of objects that are opened at the same time before they are needed.
 const MOST_OPENED_AT_ONCE: usize = 32;
 /// The most objects in one folder. A bucket with more objects is not a folder of backups.
 const MOST_ENTRIES: usize = 1_000_000;
@@ -54,7 +54,8 @@ fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         threads_can_be_had(THREADS)?;
-        // The call fails if another part of the program has already installed a provider. This failure is harmless.
+        // The call fails if another part of the program has already installed a cryptography provider for TLS. This
+        // failure is harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("storage").enable_all().build()
     });

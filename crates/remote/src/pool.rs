@@ -46,7 +46,7 @@ pub(crate) struct State {
     most_bytes: u64,
     held_bytes: u64,
     under_way: usize,
-    /// Number of large pieces among those requested.
+    /// Number of large pieces that have been requested and have not arrived yet.
     large_under_way: usize,
     /// Number of reads begun; it serves as a clock.
     clock: u64,
@@ -86,7 +86,7 @@ pub(crate) enum Why {
 pub(crate) enum Found {
     /// The bytes from that offset on.
     Here(Bytes),
-    /// The bytes are requested, in the piece that starts at this offset.
+    /// The bytes have been requested but have not arrived. The offset is the start of the piece that contains them.
     UnderWay(u64),
     Nothing,
 }
@@ -112,7 +112,8 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a piece has arrived. `start` is the offset of the piece of `object` that is needed, if it is known.
+    /// Waits until the pool changes, for example because a piece has arrived. If the caller needs a certain piece of
+    /// `object`, `start` is the offset of this piece, which counts as a piece for which a thread waits.
     pub(crate) fn wait<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -232,8 +233,9 @@ impl State {
         let mut begun = Vec::new();
         let from = at / SMALL_BYTES * SMALL_BYTES;
         let end = read.end.next_multiple_of(SMALL_BYTES).min(read.length);
-        // If other threads of the stream have already read further than this thread, the missing bytes of this read are
-        // requested without bytes after its end.
+        // If this read is the furthest read of its stream, a whole large piece is requested, also beyond the end of the
+        // read. If another thread has read further, or if the read belongs to no stream, only bytes of this read are
+        // requested.
         let front = read.stream.filter(|key| self.streams.is_front(*key, read.end));
         let step = self.step(if front.is_some() { large } else { end - from });
         // The bytes at `at` were never requested, were dropped before they were read, or did not fit into memory. The

@@ -23,7 +23,7 @@ const LEAST_BYTES: usize = 1024;
 /// How often an answer may end too early, for a server without tags.
 const MOST_CUTS: u32 = 8;
 
-/// The version of an object, to detect that another object now has its name.
+/// Identifies the version of an object. It shows whether a newer object with the same name has replaced the object.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) length: u64,
@@ -37,8 +37,8 @@ impl Version {
         Self { length: meta.size, etag: meta.e_tag.clone(), modified: meta.last_modified.timestamp() }
     }
 
-    /// Whether `self` and `other` are the same version of an object. If the server sends tags, the tags are compared.
-    /// Otherwise, the times of the last change are compared.
+    /// Whether `self` and `other` are the same version of an object. Compares the lengths, and also the tags if the
+    /// server sends tags, otherwise the times of the last change.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_tagged = self.etag.is_some();
         self.length == other.length && self.etag == other.etag && (is_tagged || self.modified == other.modified)
@@ -135,7 +135,7 @@ impl Remote {
         filled
     }
 
-    /// Copies the bytes between `offset` and `end` as they arrive. After each copy, it requests the next ranges.
+    /// Copies the bytes between `offset` and `end` as they arrive. After each copy, requests the next ranges.
     fn fill(self: &Arc<Self>, buffer: &mut [u8], (offset, end): (u64, u64), read: &Read) -> io::Result<usize> {
         let mut rest = buffer;
         let mut at = offset;

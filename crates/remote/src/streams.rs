@@ -17,9 +17,9 @@ const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
 const LARGE_BYTES: u64 = 256 << 10;
 /// Number of consecutive reads that make a stream.
 const RUN: u32 = 3;
-/// Number of consecutive reads that make a new stream if the reads are a short distance behind another stream and their
-/// bytes were already dropped from memory. A few such reads may come from threads of the other stream that are late. A
-/// longer run is a second pass over the object.
+/// The number of consecutive reads that make a new stream a short distance behind an existing stream, if the bytes of
+/// the reads were already dropped from memory. Fewer such reads may come from slow threads of the existing stream. A
+/// longer run of reads is a second pass over the object.
 const RUN_AGAIN: u32 = 16;
 /// A stream is forgotten when this number of reads have passed since its last read.
 const FORGOTTEN_AFTER: u64 = 1024;
@@ -131,8 +131,8 @@ impl Streams {
         }
     }
 
-    /// The distance in bytes from the nearest stream that will reach the bytes from `from` to `to` of an object; `None`
-    /// if no stream has requested them ahead.
+    /// Returns how many bytes the range from `from` to `to` of an object is ahead of the nearest stream that will reach
+    /// it; `None` if no stream has requested the range ahead.
     pub(crate) fn distance(&self, object: u32, (from, to): (u64, u64)) -> Option<u64> {
         let comes = |stream: &&Stream| stream.is_one() && stream.at < to && from < stream.ahead;
         let streams = self.0.range((object, 0)..=(object, usize::MAX)).map(|(_, stream)| stream);

@@ -24,17 +24,18 @@ const DATE_CHARS: usize = 11;
 pub struct Found<'a> {
     /// The backups.
     pub database: &'a DatabaseChains,
-    /// The result of verifying each chain. If `at` is set, only the result for the path to that point in time. Empty if
-    /// nothing was verified.
+    /// The result of verifying each chain. If `at` is set, this list has only the result for the chain to the point in
+    /// time `at`. Empty if nothing was verified.
     pub verified: Vec<Verified>,
-    /// The point in time that the user requested, and the path to it.
+    /// The point in time that the user requested, and the chain of backups that restores the database to that point.
     pub at: Option<(String, Moment)>,
-    /// Another path, if the path to the newest or to the requested point in time is damaged.
+    /// Another chain of backups, if the chain to the newest or to the requested point in time is damaged.
     pub detour: Option<Detour>,
 }
 
 impl Found<'_> {
-    /// The path to the requested point in time, or to the latest one, and the result of verifying it.
+    /// The chain of backups to the requested point in time, or to the latest one, and the result of verifying this
+    /// chain.
     pub fn path(&self) -> (Option<&Chain>, Option<&Verified>) {
         match &self.at {
             Some((_, moment)) => (moment.chain.as_ref(), self.verified.first()),
@@ -42,8 +43,8 @@ impl Found<'_> {
         }
     }
 
-    /// The path to use, and the result of verifying it. The path is the detour around damage if there is one, otherwise
-    /// the shortest path.
+    /// The chain of backups to use, and the result of verifying it. The chain is the detour around damage if there is
+    /// one, otherwise the chain that [`Self::path`] returns.
     pub fn usable_path(&self) -> (Option<&Chain>, Option<&Verified>) {
         match &self.detour {
             Some(detour) => (Some(&detour.chain), Some(&detour.verified)),
@@ -52,15 +53,15 @@ impl Found<'_> {
     }
 }
 
-/// A path around damaged backups.
+/// A chain of backups that avoids damaged backups.
 pub struct Detour {
-    /// The indexes of the backup sets that the path avoids.
+    /// The indexes of the backup sets that the chain avoids.
     pub avoided: Vec<usize>,
-    /// The path.
+    /// The chain of backups.
     pub chain: Chain,
     /// Whether the restore has to stop at the requested point in time.
     pub stops: bool,
-    /// The result of verifying the path.
+    /// The result of verifying the chain.
     pub verified: Verified,
 }
 
@@ -78,7 +79,7 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     text.points(out)?;
     match found.verified.is_empty() {
         _ if database.chains.is_empty() => {}
-        // Without a path, nothing could be verified.
+        // Without a chain of backups, nothing could be verified.
         _ if found.usable_path().0.is_none() => {
             writeln!(out, "  according to the backups' labels; pages were not read")?
         }
@@ -140,7 +141,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Writes the path to the latest point in time.
+    /// Writes the chain of backups to the latest point in time.
     fn newest(&self, newest: &Chain, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         self.chain(newest, found.path().1, out)?;
         if let Some((from, to)) = newest.gap {
@@ -166,7 +167,8 @@ impl Text<'_> {
         paragraph(4, &detour.verified.text(), out)
     }
 
-    /// Writes a path according to the backup labels. The first line says whether the path can be restored.
+    /// Writes a chain of backups as the backup labels describe it. The first line says whether the chain can be
+    /// restored.
     fn chain(&self, chain: &Chain, verified: Option<&Verified>, out: &mut dyn io::Write) -> io::Result<()> {
         let until = printable(until(self.database, chain).unwrap_or("an unknown time"));
         match verified.is_none_or(Verified::is_usable) {
@@ -187,7 +189,8 @@ impl Text<'_> {
         table.write_within(4, COLUMNS, out)
     }
 
-    /// Writes whether the point in time of `--at` can be restored. If so, also writes the path; if not, the reason.
+    /// Writes whether the database can be restored to the point in time of `--at`. If so, also writes the backups to
+    /// restore; if not, the reason.
     fn moment(&self, time: &str, moment: &Moment, found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let time = printable(time);
         let Some(chain) = &moment.chain else {

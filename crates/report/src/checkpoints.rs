@@ -37,7 +37,7 @@ pub struct Group {
     pub database_id: Option<u32>,
     /// Name of the database; `None` if none of its data files was given.
     pub database: Option<String>,
-    /// The checkpoints, ordered by begin; never empty.
+    /// The checkpoints, ordered by start time; never empty.
     pub checkpoints: Vec<Checkpoint>,
     /// The times at which something was changed on the server, ascending. The report compares the totals before and
     /// after each change.

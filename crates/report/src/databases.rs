@@ -252,7 +252,8 @@ fn forms(row: &Row) -> Vec<String> {
     forms
 }
 
-/// A size, rounded up, in the largest unit that gives a number of at least 10.
+/// A size, rounded up, in the largest unit that gives a number of at least 10. If no unit does, the size is in
+/// megabytes.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 3] = [("TB", 40), ("GB", 30), ("MB", 20)];
     let (name, shift) = UNITS.into_iter().find(|(_, shift)| bytes >> shift >= 10).unwrap_or(("MB", 20));

@@ -1,7 +1,7 @@
 //! The boot page as DBINFO prints it WITH TABLERESULTS: `mdfsck info --tableresults`.
 //!
 //! The names and order of the fields are DBINFO's. Fields with an unknown place on the page are left out. Some servers
-//! print dbi_dbccLastKnownGood twice, and scripts that expect one value fail; here the field has one row.
+//! print dbi_dbccLastKnownGood twice, which breaks scripts that expect one value. This program prints this field once.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::dbcc_rows::{self, Row};
 
 /// DBINFO's text for a datetime of zero.
 const NEVER: &str = "1900-01-01 00:00:00.000";
-/// The field that has several entries. DBINFO prints each entry as a separate object.
+/// The field that has one entry for each recovery fork. DBINFO prints each entry as a separate object.
 const FORKS: &str = "dbi_recoveryForkNameStack";
 
 /// The name of each field in DBINFO, and the field's name in the format crate.

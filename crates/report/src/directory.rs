@@ -32,8 +32,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Finds the entries of a number (`8976`, `Msg 8976, Level 16`, `Error: 824`) or of an ID. Upper and lower case are
-    /// equal.
+    /// Finds the entries that `key` names. `key` is a number (`8976`, `Msg 8976, Level 16`, `Error: 824`) or an ID.
+    /// Upper and lower case are not distinguished.
     pub fn find(key: &str) -> Self {
         match number_of(key) {
             Some(number) => Self {
@@ -198,7 +198,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{} ...", first.trim_end_matches([',', ':', ';']))
 }
 
-/// The known numbers or IDs that are nearest to an unknown key, nearest first.
+/// The known numbers or IDs that most resemble an unknown key, the most similar first.
 pub fn near(key: &str) -> Vec<String> {
     let key: String = key.trim().to_ascii_lowercase().chars().take(LONGEST_KEY).collect();
     let behind_word = without_word(&key);
@@ -211,7 +211,7 @@ pub fn near(key: &str) -> Vec<String> {
 }
 
 /// Known numbers that differ from `digits` by one typing error; numbers that begin with `digits` come first. If no
-/// number is that close, the next lower and the next higher known number.
+/// number is that close, the result is the next lower and the next higher known number.
 fn near_numbers(digits: &str) -> Vec<String> {
     let known: BTreeSet<u16> = listed().iter().filter_map(|entry| entry.number).collect();
     let number: u16 = digits.parse().unwrap_or(u16::MAX);

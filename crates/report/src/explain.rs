@@ -21,7 +21,7 @@ Each check has an id that is never reused, and the number and text of the messag
 damage. `<...>` stands for a value that is inserted into the message. All findings have level 16.
 ";
 
-/// The advice for a backup, which cannot be repaired.
+/// The advice for findings in a backup, because a backup cannot be repaired.
 pub const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups. Then restore from the newest backup that is sound.";
 
 /// Writes the explanations of `checks`, one after another.
@@ -116,7 +116,7 @@ pub(crate) struct Explained {
     id: &'static str,
     number: u16,
     message: String,
-    /// The fault without page numbers and names, as the heading of findings.
+    /// The fault without page numbers and names. It is the heading above the findings of this check.
     fault: String,
     invariant: &'static str,
     cause: &'static str,

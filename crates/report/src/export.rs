@@ -45,9 +45,9 @@ pub struct Exported {
     pub altered_texts: u64,
     /// Number of values that are written as the bytes stored on the page.
     pub values_as_stored: u64,
-    /// Number of pages with rows that are not in the file.
+    /// Number of pages whose rows are not in the file.
     pub pages_left_out: u64,
-    /// Number of pages in `pages_left_out` that are in a data file that was not given.
+    /// Number of the pages counted in `pages_left_out` whose data file was not given.
     pub pages_not_given: u64,
     /// The first [`MOST_PAGES`] pages that were left out, each with the reason.
     pub left_out: Vec<(PageId, String)>,

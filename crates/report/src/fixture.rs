@@ -15,7 +15,7 @@ pub(crate) fn report(database: &str, id: u16) -> Report {
     }
 }
 
-/// Service Broker's objects in a new database.
+/// The number of Service Broker objects of each kind in a new database.
 pub(crate) fn service_broker() -> Vec<BrokerCount> {
     let kinds = [
         (9675, "Message Types", 14),

@@ -90,7 +90,8 @@ impl Throughput {
     }
 }
 
-/// Writes a line per database with its state, its findings and the ages of the last reads of its pages.
+/// Writes a line per database: its state, its last run, and the number of open findings. The line also shows when the
+/// least recently read page was read, and when the least recently verified cross-reference was verified.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -128,7 +129,7 @@ pub fn write_states(states: &[State], out: &mut dyn io::Write) -> io::Result<()>
     Ok(())
 }
 
-/// The name of a database. If several databases have the same name, the server and the files are added.
+/// The name of a database. If several databases have this name, the server and the files are added to it.
 fn full_name(run: &RunRow, shared: &BTreeSet<&str>) -> String {
     let name = run.database.as_deref().unwrap_or_default();
     match shared.contains(name) {
@@ -148,7 +149,8 @@ fn on_server(name: &str, server: &str) -> String {
     if server.is_empty() { name.to_owned() } else { format!("{name} on {server}") }
 }
 
-/// Writes, for each database, the time of the oldest page read and of the oldest verification of cross-references.
+/// Writes, for each database, when the least recently read page was read, and when the least recently verified
+/// cross-reference was verified.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -33,8 +33,8 @@ pub struct HistoryPages<'a> {
     pub version: &'a str,
     /// The time at which the page is made, in UTC and in the format of the history's times.
     pub now: &'a str,
-    /// The name of this machine. Only for checks on this machine can the program find out whether their processes still
-    /// exist.
+    /// The name of this machine. Only if a check runs on this machine can the program find out whether the process of
+    /// the check still exists.
     pub host: &'a str,
 }
 
@@ -63,7 +63,7 @@ struct WithRunning {
 const MOST_BYTES: usize = 8_000_000;
 /// Maximum number of running checks of one database that are shown.
 const MOST_RUNNING: u32 = 3;
-/// Maximum number of bytes of the estate's rows.
+/// Maximum total size, in bytes, of the rows on the page that lists all databases (the estate).
 const ROW_BYTES: usize = 3_000_000;
 /// Number of bytes reserved for the end of a page.
 const END_BYTES: usize = 100_000;
@@ -95,7 +95,8 @@ fn scripts() -> [&'static str; 5] {
 
 impl HistoryPages<'_> {
     /// The history as one file. If `filter` selects one database, the file has the details of this database. Otherwise
-    /// it has the estate, and the details of the worst databases, as many as fit.
+    /// the file has the list of all databases (the estate), and the details of as many databases as fit, the worst
+    /// first.
     ///
     /// # Errors
     /// If the history cannot be read.
@@ -140,7 +141,7 @@ impl HistoryPages<'_> {
         })
     }
 
-    /// The page of the estate, for a server.
+    /// The page that lists all databases (the estate), for a server.
     ///
     /// # Errors
     /// If the history cannot be read.

@@ -131,7 +131,8 @@ pub fn table<'h>(
     html + "</table></div>"
 }
 
-/// The sections of a page without a script, after a list of links to them. Each section begins with an `<h2>` heading.
+/// Puts a list of links before the sections of a page without a script. Each section begins with an `<h2>` heading, to
+/// which a link leads.
 pub fn with_contents(sections: &str) -> String {
     let mut parts = sections.split("<h2>");
     let mut html = parts.next().unwrap_or_default().to_owned();

@@ -43,7 +43,7 @@ pub enum Need {
 pub struct Recovery {
     /// Whether the files lack changes that are in the log.
     pub need: Need,
-    /// The LSN from which records are redone.
+    /// The LSN at which recovery starts to redo log records.
     pub from: Lsn,
     /// Why the log cannot be used; `None` if no problem is known.
     pub problem: Option<String>,

@@ -95,7 +95,7 @@ pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Writ
     }
 }
 
-/// Writes the list of what was not verified, and the notes, in the form that ends the text of a run.
+/// Writes the list of what was not verified, and the notes, as at the end of a text report.
 ///
 /// # Errors
 /// If writing to `out` fails.

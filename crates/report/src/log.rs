@@ -31,7 +31,8 @@ pub struct LogReport<'a> {
     pub end: End,
     /// The totals of the records, and the last checkpoint.
     pub history: &'a History,
-    /// Totals of the checkpoints and transactions, with the longest and the largest.
+    /// Totals of the checkpoints, with the longest and the latest checkpoints, and the transactions that wrote the most
+    /// log.
     pub totals: &'a Totals,
     /// Transactions that are open at the end of the log, oldest first.
     pub open: &'a [Transaction],
@@ -39,7 +40,7 @@ pub struct LogReport<'a> {
     pub blocks: &'a [u64],
     /// Number of bytes in damaged blocks before the first block that could be read.
     pub lost_bytes: u64,
-    /// Log bytes, records and transactions in each step of time.
+    /// Log bytes, records and transactions in each time step.
     pub rate: &'a Rate,
     /// The boot page of the database; `None` if no data files were given.
     pub boot: Option<&'a Boot>,
@@ -302,7 +303,8 @@ impl LogReport<'_> {
         self.rate.steps(MOST_STEPS)
     }
 
-    /// The reason why the log ends, and the number of blocks after the end, which are not part of the log.
+    /// The reason why the log cannot be followed further, and the number of later blocks that belong to the current use
+    /// of the VLFs.
     pub(crate) fn end_words(&self) -> (&'static str, u64) {
         match self.end.reason {
             EndReason::Written => ("written", 0),

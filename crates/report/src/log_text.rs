@@ -53,7 +53,8 @@ impl LogReport<'_> {
         Ok(())
     }
 
-    /// Draws the VLFs of each file. A character represents one VLF, or several VLFs in a log with very many.
+    /// Draws the VLFs of each file. Each character represents one VLF. If a log has very many VLFs, a character
+    /// represents several adjacent VLFs.
     fn picture(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out, "\nVirtual log files: # needed for recovery, + log that is no longer needed, . free")?;
         for (number, file) in self.log.files().iter().enumerate() {
@@ -179,7 +180,7 @@ impl LogReport<'_> {
         Ok(())
     }
 
-    /// Writes the log over time, with one line per time step.
+    /// Writes the amount of log over time: log bytes, records and transactions, with one line per time step.
     fn rate(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let (seconds, steps) = self.steps();
         if steps.is_empty() {

@@ -114,7 +114,8 @@ pub(crate) fn estimated(command: &str, database: &str, kilobytes: u64) -> Messag
     message(5281, format!("Estimated TEMPDB space (in KB) needed for {command} on database {database} = {kilobytes}."))
 }
 
-/// The message of CHECKIDENT with the current identity value and the farthest value in the rows of an identity column.
+/// The message of CHECKIDENT with the current identity value, and with the value in the rows of the identity column
+/// that lies farthest in the direction of the increment.
 pub(crate) fn identity(result: &IdentityResult) -> Message {
     let value = |value: Option<i64>| value.map_or_else(|| "NULL".to_owned(), |value| value.to_string());
     let (current, farthest) = (value(result.current()), value(result.farthest));

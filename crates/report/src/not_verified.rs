@@ -1,5 +1,5 @@
-//! The list of requested things that could not be verified, for every format; and notes, which leave nothing
-//! unverified.
+//! The list of requested things that could not be verified, in every format. Also the notes, which are remarks that do
+//! not make a run incomplete.
 
 use std::io;
 
@@ -14,9 +14,9 @@ use crate::{View, message};
 /// Width of the lines that list places.
 const WIDTH: usize = 110;
 
-/// Writes the blocks that end the text of a run. The first block lists what was not verified, with the findings that
-/// were demoted for each reason. The second block has the notes, unless informational messages are suppressed. A
-/// complete run without notes has no blocks.
+/// Writes the blocks that end the text of a run. The first block lists what was not verified. Under each reason, it
+/// also lists the demoted findings, which this reason may explain. The second block has the notes, unless informational
+/// messages are suppressed. A complete run without notes has no blocks.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -105,8 +105,8 @@ pub(crate) fn heading(limit: &Limit) -> &'static str {
     }
 }
 
-/// Writes the demoted findings of a limit. The lines do not look like DBCC's lines, so that no script mistakes a
-/// demoted finding for a message of DBCC.
+/// Writes the demoted findings of a limit, that is the findings that the limit may explain. The lines do not look like
+/// DBCC's lines, so that no script mistakes a demoted finding for a message of DBCC.
 fn write_demoted(report: &Report, (limit, view): (&Limit, View), out: &mut dyn io::Write) -> io::Result<()> {
     let shown = view.max_findings.unwrap_or(usize::MAX);
     for finding in report.demoted.iter().filter(|finding| finding.demoted_by == Some(limit)).take(shown) {

@@ -39,7 +39,8 @@ pub struct PageDump<'a> {
     pub bytes: &'a PageBytes,
     /// The states of the page in the allocation maps; `None` if these states are unknown.
     pub allocation: Option<&'a Allocation>,
-    /// Whether the page, if it is an index page, is a leaf. With `None`, a page of level 0 counts as a leaf.
+    /// Whether the page is a leaf of its index; `None` if this is unknown. An index page of level 0 then counts as a
+    /// leaf.
     pub leaf: Option<bool>,
     /// A function that decodes the columns of a record and returns them with their names; `None` if the columns are
     /// unknown.
@@ -51,9 +52,9 @@ pub struct PageDump<'a> {
 pub struct RecoveredDump<'a> {
     /// The page.
     pub dump: PageDump<'a>,
-    /// Log records that the page lacked and that were applied.
+    /// Number of log records that recovery applied because the page lacked their changes.
     pub redone: u32,
-    /// Changes of open transactions that were rolled back.
+    /// Number of changes of open transactions that recovery rolled back.
     pub undone: u32,
 }
 

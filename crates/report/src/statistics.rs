@@ -96,7 +96,7 @@ pub fn write_facts(facts: Vec<(&str, String)>, out: &mut dyn io::Write) -> io::R
     table.write(0, out)
 }
 
-/// The cost of the run, with its series of samples, as a JSON line.
+/// The cost of the run, with the samples taken during the run, as a JSON line.
 pub(crate) fn line(report: &Report) -> cost::Statistics {
     let statistics = &report.statistics;
     let phase = |phase: &check::PhaseStatistics| cost::PhaseCost {

@@ -91,7 +91,8 @@ pub fn parse(received: &[u8]) -> Result<Option<Head>, u16> {
         match (all.next(), all.next()) {
             (None, _) => Ok(None),
             (Some(header), None) => text(header.value).map(Some),
-            // Refuses a header that is repeated, because a proxy may have used the other value.
+            // Refuses a repeated header, because a proxy in front of this server may have used a different one of its
+            // values.
             (Some(_), Some(_)) => Err(400),
         }
     };

@@ -49,7 +49,8 @@ impl Blob {
     }
 }
 
-/// Reads values that are stored off the row. Keeps the last page in memory, because short values share pages.
+/// Reads values that are stored off the row. Keeps the most recently read page in memory, because short values share
+/// pages.
 pub(crate) struct Blobs<'a> {
     source: &'a dyn PageSource,
     page: Option<(PageId, Box<PageBytes>)>,

@@ -1,4 +1,4 @@
-//! Counts of the pages and rows that were read, and the reasons why some pages were not.
+//! Counts of the pages and rows that were read, and the reasons why other pages were not read.
 
 use std::fmt;
 

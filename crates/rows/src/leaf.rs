@@ -79,8 +79,8 @@ pub(crate) fn is_leaf_of(bytes: &PageBytes, page: PageId, unit: AllocUnitId) -> 
     header.kind() == Some(PageType::Data) && header.level == 0 && names(header, unit) && header.page_id() == page
 }
 
-/// Whether a page header names this allocation unit. If SQL Server 2000 was the last version to write a data page of
-/// the unit, its header also counts as naming the unit (docs/format/README.md#index-id-0-on-data-pages).
+/// Whether a page header names this allocation unit. A data page that SQL Server 2000 wrote last names its unit in an
+/// older form, which also counts (docs/format/README.md#index-id-0-on-data-pages).
 pub(crate) fn names(header: &PageHeader, unit: AllocUnitId) -> bool {
     let named = header.alloc_unit();
     named == unit || header.kind() != Some(PageType::Index) && named.clustered_of_2000() == Some(unit)

@@ -20,7 +20,7 @@ pub struct Loss {
     pub rows: LostRows,
     /// Which rows the pages held.
     pub which: WhichRows,
-    /// The columns of the lost rows that can still be found elsewhere, by column ID. Columns that cannot be found are
+    /// The columns whose values in the lost rows can still be found elsewhere, ordered by column ID. Other columns are
     /// not listed.
     pub recoverable: Vec<RecoverableColumn>,
 }

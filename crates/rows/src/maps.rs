@@ -20,7 +20,7 @@ pub(crate) enum InUse {
     Unknown,
 }
 
-/// Reads allocation maps. Keeps the last PFS page and the last GAM page in memory.
+/// Reads allocation maps. Keeps the most recently read PFS page and the most recently read GAM page in memory.
 #[derive(Default)]
 pub(crate) struct Maps {
     pfs: Option<(PageId, Option<Box<PageBytes>>)>,

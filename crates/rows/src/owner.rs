@@ -115,7 +115,7 @@ fn by_maps_and_header(
     listed: Option<(usize, bool)>,
 ) -> Owner {
     let raw = source.read_page(page);
-    // The page's own header counts only if it contains the page's own address.
+    // The page's own header is evidence only if it contains the address of this page.
     let header = raw.as_ref().map(|bytes| *Page::new(bytes).header()).filter(|header| header.page_id() == page);
     let named = header.and_then(|header| {
         partitions.iter().position(|own| own.as_ref().is_some_and(|own| names(&header, own.unit.id)))

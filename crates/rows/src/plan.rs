@@ -109,8 +109,8 @@ impl<'a> Plan<'a> {
 
 impl ColumnPlan<'_> {
     /// Writes the values of a column to the positions `first`, `first + width` and so on of `rows`. The records must be
-    /// complete and have no complex columns; `nulls` has the null bits 1 to 64 of each record. Returns false if the
-    /// layout must be used for each record instead.
+    /// complete and have no complex columns; `nulls` has the null bits 1 to 64 of each record. Returns false without
+    /// writing if the place of the column must be looked up in the layout for each record.
     pub(crate) fn put<'b>(
         &self,
         records: &[Record<'b>],
@@ -174,7 +174,7 @@ fn put_variable<'b>(
     put_all(kind, records.iter().zip(nulls).map(field), places, rows, work);
 }
 
-/// The place where [`RowsetColumn::stored`] finds the column, if this place is equal for all records that have the
+/// The place where [`RowsetColumn::stored`] finds the column, if the place is the same in all records that have the
 /// column's null bit.
 fn in_record(column: &RowsetColumn) -> InRecord {
     match column.leaf_offset {

@@ -24,7 +24,7 @@ pub enum Doubt {
     DamagedPage,
     /// No index page or IAM page points to the page of the row any more.
     Unreached,
-    /// The page of the row may have been freed. This is unknown, because its PFS page cannot be read.
+    /// It is unknown whether the page of the row was freed, because the PFS page that describes it cannot be read.
     UseUnknown,
     /// The row is a ghost: it was deleted but is still on its page.
     Ghost,
@@ -122,8 +122,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `each` with the rows of one page, each marked with `doubt`. The page may be damaged, but the caller must
-    /// have removed all unproven records from it. It may also be a leaf page of a nonclustered index, if `table`
-    /// describes this index. If `ghosts` is true, ghosts are delivered too, as [`Doubt::Ghost`].
+    /// have removed all unproven records from the page. If `table` describes a nonclustered index, the page may be a
+    /// leaf page of this index. If `ghosts` is true, ghosts are delivered too, as [`Doubt::Ghost`].
     ///
     /// # Errors
     ///

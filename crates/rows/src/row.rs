@@ -159,9 +159,9 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-/// Whether these bytes are the back pointer of a forwarded row, which is the row's last variable-length column. Empty
-/// columns at the end of a row are not stored, so the back pointer has the number of the first empty column
-/// (docs/format/forwarding.md#back-pointer).
+/// Whether `bytes` are the back pointer of a forwarded row. The back pointer is the last variable-length column that
+/// the row stores. Empty columns at the end of a row are not stored, so the back pointer has the number of the first of
+/// these columns (docs/format/forwarding.md#back-pointer).
 fn is_back_pointer(record: &Record<'_>, bytes: &[u8]) -> bool {
     record.kind() == RecordKind::Forwarded
         && record.variable(record.variable_count()).is_some_and(|(last, _)| std::ptr::eq(last, bytes))

@@ -128,8 +128,8 @@ impl Script<'_> {
         }
     }
 
-    /// `COLLATE name` for a text column. The result is a comment if the collation differs from the database's and its
-    /// name is unknown.
+    /// `COLLATE name` for a text column; `None` if the clause is not needed. If the collation differs from the
+    /// collation of the database, but its name is unknown, the result is a comment.
     fn collation(&self, facts: &ColumnFacts) -> Option<String> {
         const TEXTS: [u8; 6] = [xtype::CHAR, xtype::VARCHAR, xtype::NCHAR, xtype::NVARCHAR, xtype::TEXT, xtype::NTEXT];
         if !TEXTS.contains(&facts.info.xtype) || facts.collation == CollationId(0) {

@@ -16,7 +16,9 @@ const BETWEEN: &[u8] = b"'+N'";
 /// The expression for a NUL character, which no script runner is known to pass on.
 const NUL: &[u8] = b"'+NCHAR(0)+N'";
 
-/// Writes a text constant: the text between `N'` and `'`, with quotes doubled. It accepts UTF-8 in pieces of any length.
+/// Writes the text between `N'` and `'` of a text constant, with quotes doubled. Where a script runner would change the
+/// text, the constant is split into parts that `+` concatenates. The text is UTF-8 and may be added in pieces of any
+/// length.
 ///
 /// ```
 /// let (mut constant, mut out) = (script::Constant::default(), b"N'".to_vec());
@@ -29,8 +31,8 @@ const NUL: &[u8] = b"'+NCHAR(0)+N'";
 pub struct Constant {
     /// Whether the current line of the text contains only blanks so far.
     at_line_start: bool,
-    /// The letters at the start of the current line, while they may still be the start of a command. They are not
-    /// written yet.
+    /// The letters at the start of the current line, as long as they may be the start of a command. They are held back
+    /// and not written yet.
     word: [u8; LONGEST],
     letters: usize,
     last: u8,
@@ -56,7 +58,7 @@ impl Constant {
         }
     }
 
-    /// Writes the bytes up to the first one that may have to be changed, and returns the remaining bytes.
+    /// Writes the bytes up to the first byte that may have to be changed, and returns the remaining bytes.
     fn write_plain<'t>(&mut self, out: &mut Vec<u8>, text: &'t [u8]) -> &'t [u8] {
         let (plain, after) = text.split_at_checked(plain_start(text, changes)).unwrap_or((&[], text));
         out.extend_from_slice(plain);
@@ -133,7 +135,7 @@ fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0x0B | 0x0C | 0x85 | 0xA8 | 0xA9)
 }
 
-/// Whether a byte in the middle of a line may have to be changed. True for every byte that ends a line.
+/// Whether a byte in the middle of a line may have to be changed. The result is true for every byte that ends a line.
 fn changes(byte: u8) -> bool {
     let is_control = byte <= b'\r' && byte != b'\t';
     is_control | (byte == b'\'') | (byte == b'(') | (byte == 0x85) | (byte & 0xFE == 0xA8)

@@ -13,8 +13,8 @@ use crate::modules::is_module;
 
 /// The most bytes of an object's text to read. The engine accepts batches of 64 kB to some MB.
 const MAX_TEXT_BYTES: usize = 16 << 20;
-/// The most bytes of all texts to keep. The number of modules is not limited, so their texts are read only when they
-/// are written.
+/// The maximum total size, in bytes, of the texts to keep. The texts of modules are not kept, because the number of
+/// modules is not limited: each text is read when its module is written.
 const MAX_KEPT_BYTES: usize = 32 << 20;
 
 /// The facts of the catalog that definitions need and [`Database`] does not have.

@@ -1,4 +1,4 @@
-//! Puts expressions of the catalog into statements, so that they cannot end the statement.
+//! Puts expressions of the catalog into statements in such a form that no expression can end the statement around it.
 
 use crate::names;
 

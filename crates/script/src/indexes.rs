@@ -21,8 +21,9 @@ impl Script<'_> {
         self.index(object_id, index_id).is_some_and(is_key)
     }
 
-    /// `CREATE INDEX` for an index that belongs to no constraint, and [`Self::add_key`] for an index that does. Parts
-    /// that cannot be written become comments. `None` for a heap and for an index that is not in the catalog.
+    /// Returns `CREATE INDEX` for an index that belongs to no constraint, and the result of [`Self::add_key`] for an
+    /// index of a constraint. Parts that cannot be written become comments. `None` for a heap and for an index that is
+    /// not in the catalog.
     pub fn create_index(&self, object_id: i32, index_id: i32) -> Option<String> {
         let index = self.index(object_id, index_id)?;
         if is_key(index) {

@@ -3,7 +3,7 @@
 //! [`Definitions`] has the facts of the catalog that are needed only for definitions; [`Script`] writes statements from
 //! these facts and the database. If the catalog lacks a fact, the script has a comment instead of a guess.
 
-// Indexing is used only after a bounds check, which a comment at that line names.
+// Indexing is used only after a bounds check; a comment on each indexing line names the check.
 #![warn(clippy::indexing_slicing)]
 
 mod columns;

@@ -84,7 +84,8 @@ fn kind(type_code: &str) -> Option<&'static str> {
 }
 
 /// Whether a text defines a module: after blanks and comments, it must begin with CREATE or ALTER and a kind of module.
-/// This rejects the bytes of an encrypted text, and any other statement, which must not be run.
+/// This test rejects the bytes of an encrypted text. It also rejects all other statements, because a script must not
+/// run them.
 fn defines(text: &str) -> bool {
     const KINDS: [&str; 5] = ["PROC", "PROCEDURE", "FUNCTION", "VIEW", "TRIGGER"];
     let mut rest = text;

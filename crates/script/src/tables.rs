@@ -51,7 +51,7 @@ impl Script<'_> {
         {
             text.push_str(&format!(" TEXTIMAGE_ON {filegroup}"));
         }
-        // In a table with a clustered index, the statement of that index has the compression.
+        // If the table has a clustered index, the statement that creates this index contains the compression option.
         if rowsets.iter().all(|rowset| rowset.index_id == 0)
             && let Some(compression) = compression(&rowsets)
         {

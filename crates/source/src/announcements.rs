@@ -20,7 +20,7 @@ const MOST: u32 = 4096;
 pub(crate) struct Announcements {
     /// The number of announcements to make before the system is queried again.
     left: AtomicU32,
-    /// The number of announcements to make after the next query, if it shows that the file is not cached.
+    /// The number of announcements to make after the next query, if that query shows that the file is not cached.
     next: AtomicU32,
     /// The system's answer to the last query.
     is_in_memory: AtomicBool,

@@ -25,7 +25,7 @@ use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
 pub struct DataFiles {
     files: Vec<DataFile>,
     handles: Vec<SharedFile>,
-    /// The same files, opened for reads that bypass the system's cache; empty unless this was requested.
+    /// The data files, opened again for reads that bypass the system's cache; empty unless such reads were requested.
     direct: Vec<SharedFile>,
     /// The failed reads of each file.
     reads: Vec<Reads>,
@@ -116,7 +116,7 @@ impl DataFiles {
             databases.push((name, paths));
         }
         databases.sort();
-        // The error message shows the files of one database as an example. The example is preferably a database whose
+        // The error message shows the files of one database as an example. If possible, this is a database whose
         // primary file was given, because only such a database can be checked.
         let is_whole = |paths: &[PathBuf]| {
             paths.first().is_some_and(|path| self.files.iter().any(|file| file.path == *path && file.file_id == 1))

@@ -64,8 +64,8 @@ fn copies(files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
     let is_whole = |files: &[DataFile]| is_one(files) && files.len() == ids.len();
     let (whole, rest): (Vec<_>, Vec<_>) = by_folder(files).into_values().partition(|files| is_whole(files));
     let mut found: Vec<Vec<DataFile>> = whole;
-    // If one of the folders contains no primary file, these are not copies: the database is spread over several
-    // folders. The files are then not split.
+    // If one of the folders contains no primary file, the folders do not contain copies: the database is spread over
+    // several folders. The files are then not split.
     let has_primaries = rest.iter().all(|files| files.iter().any(|file| file.file_id == 1));
     match has_primaries {
         true => found.extend(rest),

@@ -174,7 +174,7 @@ pub enum OpenError {
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// The set is a differential backup that is based on another full backup.
+    /// The set is a differential backup that is based on a full backup other than the given one.
     #[error("{}: set {position} is a differential backup, but is not based on the full backup that was given", path.display())]
     OtherBase {
         /// Path of the file.

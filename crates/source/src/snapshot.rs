@@ -47,14 +47,14 @@ pub struct Snapshot {
 struct Base {
     path: PathBuf,
     file: SharedFile,
-    /// The same file, opened for reads that bypass the system's cache, if this was requested.
+    /// A second handle of the file, for reads that bypass the system's cache; `None` unless such reads were requested.
     direct: Option<SharedFile>,
 }
 
 /// Pages of the base that the snapshot uses although they are newer than the snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Newer {
-    /// The first [`MOST_NEWER`] of these pages, in ascending order.
+    /// The first [`MOST_NEWER`] of the newer pages, in ascending order.
     pub(crate) pages: Vec<PageId>,
     count: u64,
 }

@@ -42,7 +42,7 @@ fn about(page: PageId, then: &PageBytes, now: &PageBytes) -> Option<BTreeSet<Pag
     })
 }
 
-/// The pages of the extents whose bits differ in a bitmap.
+/// The pages of the extents whose bits differ between two versions of a bitmap page.
 fn extents(file: u16, start: u32, then: Page<'_>, now: Page<'_>) -> Option<BTreeSet<PageId>> {
     let set = |page| bitmap(page).map(|bits| set_bits(bits).collect::<BTreeSet<u32>>());
     let (then, now) = (set(then)?, set(now)?);

@@ -28,8 +28,8 @@ pub use request::request;
 /// An entry point; it must accept any bytes.
 pub type Target = fn(&[u8]);
 
-/// The entry points by name. When they are called from this list, the entry points that change a database use a minimal
-/// file, and the input of `backup` is a whole backup.
+/// The entry points by name. In this list, the entry points that change a database change a minimal file, and the input
+/// of `backup` is a whole backup.
 pub const TARGETS: &[(&str, Target)] = &[
     ("page", page),
     ("record", record),

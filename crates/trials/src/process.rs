@@ -69,8 +69,8 @@ pub(crate) struct Run<'a> {
 }
 
 impl Program {
-    /// Finds the program under test: the file at `asked`, or the program next to this one if `asked` is `None`. In the
-    /// second case, and if the workspace exists, the program is first rebuilt. Also compiles the shim.
+    /// Finds the program under test: the file at `asked`, or the program next to this one if `asked` is `None`. If
+    /// `asked` is `None` and the workspace exists, the program is first rebuilt. Also compiles the shim.
     pub(crate) fn find(asked: Option<&Path>) -> Result<Self, String> {
         let binary = match asked {
             Some(path) => path.to_owned(),

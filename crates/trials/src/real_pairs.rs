@@ -201,8 +201,8 @@ impl Pair {
     }
 
     /// Takes a page back to its state after the first `kept` of its log records. If a record cannot be undone, the
-    /// error is the LSN of this record. The content before the record that formats the page is unknown, so the page
-    /// before this record is a page of zeros.
+    /// error is the LSN of this record. If the record that formats the page is undone, the result is a page of zeros,
+    /// because the earlier content of the page is unknown.
     fn back(&self, id: PageId, kept: usize) -> Result<PastPage, Lsn> {
         let records = self.records_of(id);
         let last = records.last().map(|(lsn, _)| *lsn).unwrap_or_default();

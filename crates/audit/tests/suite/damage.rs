@@ -169,7 +169,7 @@ fn pages_whose_lsn_no_record_has_break_their_chain() {
         let mut changed = crashed.clone();
         let bytes = page_at(&mut changed, page);
         let lsn = last[&page].0;
-        // No log block has that many records.
+        // No log block has that many records, so no record has the changed LSN.
         let slot: u16 = 60_000;
         bytes[48..50].copy_from_slice(&slot.to_le_bytes());
         seal(bytes);

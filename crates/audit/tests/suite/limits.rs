@@ -83,7 +83,7 @@ fn pages_of_several_files_are_compared_and_found_each_in_its_file() {
     assert_eq!((texts(&all), doubts(&all)), (Vec::new(), Vec::new()));
     let reversed: Vec<PathBuf> = database.data.iter().rev().cloned().collect();
     assert_eq!(database.audit(&reversed), all);
-    // The lab's files have the IDs 1, 3 and 4.
+    // The lab's files have the IDs 1, 3 and 4, so `files[2]` is file 4.
     let changed = database.audit_changed(|files| {
         let page = (20..).find(|page| is_allocated(&files[2], *page)).unwrap();
         assert_eq!(page, 20, "extents are used from the front");

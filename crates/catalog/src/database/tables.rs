@@ -49,8 +49,8 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Whether the files contain all changes in the log. Always false for tempdb. Each start of the server recreates
-    /// tempdb, and no catalog describes much of its content.
+    /// Whether the files contain all changes in the log. Always false for tempdb, because each start of the server
+    /// recreates tempdb, and no catalog describes much of its content.
     pub fn clean_shutdown(&self) -> bool {
         self.status & format::boot::status::CLEAN_SHUTDOWN != 0 && !self.is_tempdb()
     }

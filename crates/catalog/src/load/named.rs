@@ -300,8 +300,8 @@ pub(crate) fn variant_value(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Marks the descending columns in databases of SQL Server 2005. It is unknown which bit of syshobtcolumns marks
-/// descending columns (docs/format/README.md#open-questions). Instead, sysiscols shows which columns are descending.
-/// This covers the index's own columns and the clustering key that a nonclustered index uses as its locator.
+/// descending columns (docs/format/README.md#open-questions). Instead, sysiscols shows which columns are descending. In
+/// a nonclustered index, the columns of the clustering key that are used as the locator are marked too.
 fn mark_descending_2005(database: &mut Database) {
     let descending = |object: i32, index: i32, position: u32| {
         database

@@ -1,4 +1,4 @@
-//! Processor time of sweeps, for benches.
+//! Measures the processor time of sweeps (the passes of a check over all pages of a database), for benches.
 
 use std::error::Error;
 use std::sync::Mutex;

@@ -87,7 +87,8 @@ impl Audit {
     ) -> Option<PageContent> {
         self.is_same_shape = false;
         let kind = self.header(page, id, unit, findings)?;
-        // Accelerated database recovery stores older versions of rows in the rows themselves, in an undocumented form.
+        // Accelerated database recovery stores older versions of rows in the rows themselves. The form of these
+        // versions is undocumented, so such rows cannot be audited.
         let holds_versions = rows_hold_versions && page.header().flags.get() & page_flags::VERSION_INFO != 0;
         let auditable = match kind {
             PageType::TextMix | PageType::TextTree => true,

@@ -171,7 +171,8 @@ fn count(bytes: &[u8], page: PageType, is_clustered: bool, content: &mut PageCon
         return Err(RecordFault { test: RecordTest::Kind, value: kind as i64, against: page as i64 });
     }
     // In tables whose columns are all sparse, the status byte of a row shows neither a null bitmap nor a variable part,
-    // yet the row is longer than its fixed part (docs/format/sparse.md#tables-of-sparse-columns-alone).
+    // yet the row is longer than its fixed part (docs/format/sparse.md#tables-of-sparse-columns-alone). So the length
+    // of the row is unknown.
     content.lengths_are_known &=
         !(kind == RecordKind::Primary && status & (status::NULL_BITMAP | status::VARIABLE) == 0);
     // No stub with a version tag was ever seen, so it is unknown whether the tag takes up space.

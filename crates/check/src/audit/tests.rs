@@ -79,7 +79,7 @@ fn spans_name_the_place_of_each_record_by_slot() {
 fn a_header_of_another_version_or_type_is_refused() {
     refused(&three_rows().finish_with(|page| page[0] = 2), Shape::Heap, &registry::PAGE_HEADER);
     refused(&three_rows().finish_with(|page| page[1] = 0x67), Shape::Heap, &registry::PAGE_HEADER);
-    // The engine has page types that no allocation unit contains.
+    // The number 0x66 is a page type of the engine, but no allocation unit contains pages of this type.
     refused(&three_rows().finish_with(|page| page[1] = 0x66), Shape::Heap, &registry::PAGE_TYPE);
 }
 

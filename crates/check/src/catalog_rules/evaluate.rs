@@ -80,7 +80,7 @@ fn type_numbers(codes: &[&str]) -> Vec<i64> {
     codes.iter().flat_map(|code| [code_number(code, 2), code_number(code, code.len())]).collect()
 }
 
-/// A condition on columns that a pass reads.
+/// A condition on one of the columns that a pass over a table reads.
 struct Test<'r> {
     column: usize,
     only: &'r Only,
@@ -173,8 +173,8 @@ pub(crate) fn key_bytes(database: &Database) -> u64 {
 pub(super) struct KeySets(Vec<(&'static Keys, Option<Vec<Key>>)>);
 
 impl KeySets {
-    /// Reads the keys that the rules refer to. The keys of a table are `None` if the table could not be read or has
-    /// findings of its own.
+    /// Reads the keys that the rules refer to. The keys of a table are `None` if the table could not be read, or if
+    /// there are findings about the table itself.
     pub(super) fn read(tables: &Tables<'_>, flawed: &BTreeSet<i32>, coverage: &mut Coverage) -> Self {
         let mut sets: Vec<(&'static Keys, Option<Vec<Key>>)> =
             all_keys().into_iter().map(|keys| (keys, Some(Vec::new()))).collect();
@@ -341,8 +341,8 @@ pub(super) fn class(reference: &Reference) -> Option<i64> {
     })
 }
 
-/// The finding for the row with the identifying values `identity`, if no row of the target has its `key`; `None` if the
-/// missing row proves nothing.
+/// Returns the finding for a referring row whose target row is missing. `identity` has the values that identify the
+/// referring row, and `key` is the key that no row of the target has. `None` if the missing row proves nothing.
 fn dangling(reference: &Reference, key: Key, identity: &[Option<i64>]) -> Option<Finding> {
     let row = named(reference.rows.identity, identity);
     let values = key.map(Some);

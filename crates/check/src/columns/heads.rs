@@ -120,7 +120,7 @@ pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, find
 
 fn judge(context: &Context<'_>, reader: &mut Reader, head: &Head, column: &Column) -> Option<bool> {
     if column.domain == Some(Domain::Utf16) {
-        // A value encrypted by the client may have an odd length.
+        // A value encrypted by the client may have an odd length, so an odd length proves nothing.
         return reader.length(context.source, &head.pointer)?.is_multiple_of(2).then_some(true);
     }
     let mut pieces = Pieces::of(column.domain?);

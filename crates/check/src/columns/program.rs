@@ -159,10 +159,11 @@ fn program(database: &Database, unit: &Unit, counters: &mut usize) -> Option<Pro
         variable: vec![None; usize::from(variable)],
         not_null: Vec::new(),
         fixed_reach: 0,
-        // Rows of tables with sparse columns may be padded.
+        // Rows of tables with sparse columns may be padded, so the end of their fixed part is uncertain.
         max_fixed_end: limit(fixed_end.unwrap_or(4).max(rowset.min_leaf), is_base && is_counted && !has_sparse),
         null_bits,
-        // The catalog does not mention the null bitmaps of indexes that were created by SQL Server 2000.
+        // The catalog does not mention the null bitmaps of indexes that were created by SQL Server 2000, so the number
+        // of their null bits is uncertain.
         max_null_bit: limit(
             null_bits.max(rowset.max_null_bit),
             (is_base || null_bits > 0) && is_counted && !has_sparse,

@@ -35,7 +35,7 @@ impl SparseCheck {
                 Domain::Xml => Domain::CompressibleXml,
                 domain => domain,
             }),
-            // Decimals may be stored in fewer bytes (vardecimal).
+            // Decimals may be stored in fewer bytes (vardecimal), so their values have no exact length.
             length: fixed_length(info).filter(|_| !matches!(info.xtype, DECIMAL | NUMERIC)),
             max_length: fixed_length(info).unwrap_or(max_length(info)),
             may_be_off_row: matches!(info.xtype, VARCHAR | NVARCHAR | VARBINARY | SQL_VARIANT | XML | JSON | CLR),
@@ -51,7 +51,7 @@ impl SparseCheck {
             && !self.is_off_row(value)
     }
 
-    /// Whether a plain value of the right length is certainly valid.
+    /// Whether a value that is not complex and has the right length is certainly valid.
     fn is_decided_by_length(&self, checks_purity: bool) -> bool {
         !self.may_be_off_row && (!checks_purity || matches!(self.domain, Some(Domain::Any)))
     }

@@ -75,7 +75,7 @@ impl Program {
 
 impl VariableCheck {
     /// Whether the column's values are valid in all live rows. If some row may have a complex value in this column,
-    /// only the values of plain rows are checked.
+    /// only the values of rows without complex columns are checked.
     fn holds(self, rows: Rows<'_>, number: u16, checks_purity: bool) -> bool {
         let domain = self.domain.filter(|_| checks_purity);
         let values = rows.variable(number);

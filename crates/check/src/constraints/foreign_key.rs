@@ -74,10 +74,11 @@ pub(super) fn verdict(
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
-        // The part of a key depends on the hash of its letters, if they are known. Equal keys have the same letters, so
-        // they are in the same part even if their whole hashes differ.
+        // The part of a key depends on the hash of its letters, the first level of comparison in a collation, if the
+        // letters are known. Equal keys have the same letters, so they are in the same part even if the hashes of the
+        // whole keys differ.
         let in_pass = |hash: (u64, u64), letters: Option<(u64, u64)>| letters.unwrap_or(hash).0 % passes == pass;
-        // If a key is not certain, it is unknown which other keys are equal to it.
+        // If the value of a key is not certain, it is unknown which other keys are equal to this key.
         let (mut has_uncertain, mut has_unknown, mut all_have_letters) = (false, false, true);
         let referred = each_key(context, places, &key.to, &mut |_, columns, record| match key_value(
             &context.hash,
@@ -103,7 +104,8 @@ pub(super) fn verdict(
                 KeyValue::Unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
                 KeyValue::Value { hash, letters, .. } if !in_pass(hash, letters) || keys.contains(&hash) => return,
                 KeyValue::Value { .. } if has_unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
-                // No referenced key has these letters, so no referenced key is equal to this key.
+                // No referenced key has the same letters (the first level of comparison in a collation), so no
+                // referenced key is equal to this key.
                 KeyValue::Value { letters: Some(letters), .. } if all_have_letters && !keys.contains(&letters) => None,
                 KeyValue::Value { is_certain, .. } if !is_certain || has_uncertain => {
                     Some(&limits::CONSTRAINT_KEYS_COLLATION)

@@ -19,7 +19,8 @@ pub(super) enum KeyValue {
     Value {
         /// Keyed hash of the whole key.
         hash: (u64, u64),
-        /// Whether equality of the key is fully known: no character depends on collation tables.
+        /// Whether it is fully known which other keys are equal to this key. This is so if no character of the key
+        /// depends on collation tables.
         is_certain: bool,
         /// Keyed hash of the letters, the first level of comparison. Keys with different letters are different. `None`
         /// if the letters are not fully known.
@@ -51,9 +52,9 @@ pub(super) fn key_value(key: &FactHash, columns: &[Named], record: &Record<'_>) 
     KeyValue::Value { hash: hasher.finish(), is_certain, letters: has_letters.then(|| of_letters.finish()) }
 }
 
-/// Adds the letters of a string, or the same bytes as [`add`] for a value of another type. Equal values add the same
-/// bytes, but different strings may add the same bytes too. Returns false if it is uncertain whether equal values add
-/// the same bytes.
+/// Adds the letters of a string, which are the first level of comparison in its collation. For a value of another type,
+/// adds the same bytes as [`add`]. Equal values add the same bytes, but different strings may add the same bytes too.
+/// Returns false if it is uncertain whether equal values add the same bytes.
 fn add_letters(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
     let encoding = match column.column.info.xtype {
         xtype::CHAR | xtype::VARCHAR => Encoding::Ansi,
@@ -82,7 +83,7 @@ fn add(hasher: &mut Hasher<'_>, column: &Column, bytes: &[u8]) -> bool {
             let units = pairs.iter().take(pairs.len() - blanks).map(|pair| u16::from_le_bytes(*pair));
             add_text(hasher, column, units) && rest.is_empty()
         }
-        // In comparisons, the shorter value is padded with zeros.
+        // In comparisons, the shorter value is padded with zeros, so trailing zeros are not hashed.
         xtype::BINARY | xtype::VARBINARY => {
             hasher.add_bytes(bytes.get(..trimmed(0)).unwrap_or_default());
             true

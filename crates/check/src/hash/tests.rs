@@ -95,7 +95,8 @@ fn values_exchanged_between_rows_do_not_cancel() {
 
 #[test]
 fn halves_of_hashes_collide_no_more_than_chance_has_it() {
-    // In 65,536 rows, 32-bit hashes would give half a colliding pair on average; 64-bit hashes give none.
+    // Among 65,536 rows, 0.5 pairs with the same hash are expected on average if hashes have 32 bits, and none if they
+    // have 64 bits.
     let hash = FactHash::new(Some(4));
     let rows: Vec<(u64, u64)> = (0..1u32 << 16)
         .map(|number| row(&hash, &[Some(&number.to_le_bytes()), Some(&(number / 7).to_le_bytes()), Some(b"name")]))

@@ -85,7 +85,7 @@ enum Hashed {
     Value,
 }
 
-/// Adds a value to the hash of its row. If the value is unknown, the error is the result for the row.
+/// Adds a value to the hash of its row. If the value is unknown, returns an error, which is the result for the row.
 #[inline]
 fn add(
     hasher: &mut Hasher<'_>,
@@ -141,7 +141,7 @@ fn add_off_row(
     (desk, indexes): (&mut HashScratch, usize),
 ) -> Option<()> {
     desk.has_off_row = true;
-    // It is undocumented how a fixed-length value is stored off-row.
+    // It is undocumented how a fixed-length value is stored off-row, so such a value is unknown.
     if fixed_length(column.column.info).is_some() {
         return None;
     }

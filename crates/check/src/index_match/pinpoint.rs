@@ -47,7 +47,7 @@ pub(crate) fn index_rows(
 ) -> Result<bool, Unread> {
     let look = Look::of((context, plans), plan, plan_index);
     let bounds = Bounds::within(context.bytes_for_facts(), sums.table_rows + sums.index_rows, MAX_LISTED);
-    // The comparison reads the pages twice.
+    // The comparison reads the pages twice, so it reads twice as many bytes.
     let bytes = rounds::bytes_of(swept, plan.table_units.iter().chain(&plan.index_units));
     let unmatched = match context.rounds.filter(|rounds| rounds.are_for(2 * bytes)) {
         None => unmatched(bounds, |visit| look.each(PageRange::ALL, visit))?,

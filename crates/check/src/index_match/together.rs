@@ -29,7 +29,8 @@ enum Place {
     Formed(Box<Place>, Normalization),
     /// The uniquifier: four bytes in a variable-length column, or 0 if the row does not store it.
     Uniquifier { number: u16, null_bit: u16 },
-    /// A value in the sparse vector, hashed in this form. Plain rows have no vector, so the value is NULL.
+    /// A value in the sparse vector, hashed in this form. Rows without complex columns have no vector, so their value
+    /// is NULL.
     InVector(VectorColumn, Normalization),
     /// The address of the row.
     Locator,
@@ -54,7 +55,8 @@ pub(super) struct Together {
     pub(super) sum: Sum,
     /// Number of rows that the index must have.
     pub(super) rows: u64,
-    /// Whether the sum includes rows with a complex column; if not, it includes only plain rows.
+    /// Whether the sum includes the rows that have a complex column. If not, it includes only rows without complex
+    /// columns.
     pub(super) has_complex: bool,
 }
 
@@ -80,8 +82,8 @@ impl BatchPlan {
         Some(Self { filter, wants_first, places, words })
     }
 
-    /// Sums the hashes of the live rows for which the index must have an entry. The sum may be limited to plain rows
-    /// (see [`Together::has_complex`]). `None` if a value is not in its expected place.
+    /// Sums the hashes of the live rows for which the index must have an entry. The sum may be limited to rows without
+    /// complex columns (see [`Together::has_complex`]). `None` if a value is not in its expected place.
     pub(super) fn sum(
         &self,
         hash: &FactHash,
@@ -168,7 +170,7 @@ impl Place {
                 place.is_words(rows) && rows.slices(offset, length).all(|value| form.is_as_stored(value))
             }
             Self::Locator => rows.slots().is_none(),
-            // `Words::sum` itself detects rows without such a value.
+            // `Words::sum` itself detects rows without a computed value or without a value in the sparse vector.
             Self::Computed(_) | Self::InVector(..) => true,
             Self::Bit { .. } | Self::Variable { .. } | Self::Uniquifier { .. } => false,
         }

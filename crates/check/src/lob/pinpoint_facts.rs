@@ -35,8 +35,8 @@ pub(super) enum FragmentFactKind {
 }
 
 impl FragmentFactKind {
-    /// Returns the sort key: first a number for the kind (the kinds are needed in this order), then the fields that
-    /// order the facts of one kind.
+    /// Returns the sort key: first a number for the kind, which brings the kinds into the order in which they must be
+    /// processed, then the fields that order the facts of one kind.
     fn key(&self) -> (u8, Option<From>, u64) {
         match self {
             Self::Fragment { .. } => (0, None, 0),

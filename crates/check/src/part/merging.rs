@@ -22,7 +22,7 @@ use crate::witness::{Faulty, Fingerprint};
 
 /// A part to be merged.
 pub struct Part<'p> {
-    /// The head with which the part was written.
+    /// The head with which the part was written: bytes that are not in the part, but on which its hashes depend.
     pub head: Vec<u8>,
     /// The bytes of the part.
     pub from: Box<dyn Read + 'p>,
@@ -64,9 +64,9 @@ pub fn merge<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
 }
 
-/// Like [`merge`], but a second look at the pages that would read many bytes is left to tasks. The tasks answer the
-/// questions of `rounds`, each for one page range. The report is complete only if [`Rounds::end`] returns no further
-/// questions.
+/// Like [`merge`], but this process does not read pages a second time if it would have to read many bytes. Instead,
+/// tasks answer the questions of `rounds`, each for one page range. The report is complete only if [`Rounds::end`]
+/// returns no further questions.
 ///
 /// # Errors
 ///

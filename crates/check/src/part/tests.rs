@@ -159,7 +159,8 @@ fn a_part_is_the_same_for_any_number_of_threads_and_any_grant() {
     }
 }
 
-/// The files of a backup of a small database, made in one of five forms.
+/// The files of a backup of a small database in the form that `form` names: plain, striped, compressed or differential.
+/// For a differential backup, the files of its base are included.
 fn backed_up(form: &str, folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     use lab::backup::{BackupOptions, Base, Container, Set, backup};
     let write = |seed| {
@@ -178,7 +179,7 @@ fn backed_up(form: &str, folder: &std::path::Path) -> Vec<std::path::PathBuf> {
         "compressed" => of(&files, 1, BackupOptions { container: Some(Container::Version2), ..plain }, "one"),
         _ => {
             let full = of(&files, 1, plain, "full");
-            // A page that was changed after the base backup.
+            // The differential backup is made from copies of the data files, with the original files as its base.
             let changed = folder.join("changed");
             std::fs::create_dir(&changed).unwrap();
             let copy = |file: &std::path::PathBuf| {
@@ -271,8 +272,8 @@ fn parts_of_backups_know_what_was_read_of_the_container() {
         let folder = tempfile::tempdir().unwrap();
         let paths = backed_up(form, folder.path());
         for damage in [None, Some(3), Some(2)] {
-            // Changes a byte of the last file: first a byte 70,000 bytes before its end (3), then also a byte in its
-            // middle (2).
+            // In the second round (`Some(3)`), changes a byte of the last file, 70,000 bytes before its end. In the
+            // third round (`Some(2)`), also changes the byte in the middle of this file.
             if let Some(part) = damage {
                 let path = paths.last().unwrap();
                 let mut bytes = std::fs::read(path).unwrap();

@@ -79,7 +79,7 @@ fn a_unit_out_of_scope_is_neither_judged_nor_doubted() {
     let mut tree = broken();
     tree.unread.insert(22);
     // The ID of an object determines its batch. Object 100 is in batch 0 of 2, so a run of batch 1 must neither check
-    // nor doubt it.
+    // the object nor note that it was not verified.
     let found = tree.checked(|context| context.batch = Some((1, 2)));
     assert_eq!(found, Found { findings: vec![], limits: vec![] });
 }

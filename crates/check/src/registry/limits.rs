@@ -50,7 +50,7 @@ pub(crate) enum Mark {
     Note,
     /// A file, a stripe or another complete part of the input is missing.
     Root,
-    /// The data is missing, but not because a file or stripe was not given.
+    /// The data is missing for another reason than a missing file or stripe.
     Apart,
 }
 
@@ -143,8 +143,8 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    /// Returns this reason, with `part` inserted before its text. `part` names what is affected within the place of the
-    /// reason, such as `column C`.
+    /// Returns this reason, with `part` and a colon inserted before its text. `part`, such as `column C`, names what is
+    /// affected in the place that the note is about.
     pub(crate) fn about(self, part: impl Display) -> Self {
         Self { text: format!("{part}: {}", self.text), ..self }
     }

@@ -4,7 +4,7 @@
 use format::PageId;
 use source::PageSource;
 
-/// The number of pages that are announced before the page that is being read.
+/// The number of pages that are announced ahead of the page that is being read.
 const PAGES: usize = 256;
 
 /// Announces pages before they are read.

@@ -286,8 +286,8 @@ impl Checker<'_> {
     }
 
     /// Returns whether the extent is, or may be, a mixed extent without free pages, which SGAM does not mark. In such
-    /// an extent, each page is listed by an IAM chain or is at a fixed address. If some pages are listed, reports the
-    /// pages in use that are not.
+    /// an extent, each page is listed by an IAM chain or is at a fixed address. If only some pages of a full mixed
+    /// extent meet this condition, reports the other pages.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
         let listed =
@@ -295,7 +295,8 @@ impl Checker<'_> {
         if listed == pages.len() {
             return true;
         }
-        // Some pages are listed, so the extent is mixed. Pages that are in use but not listed have no owner.
+        // If any page of the extent is listed by an IAM chain or is at a fixed address, the extent is mixed. Any other
+        // pages in use then have no owner.
         let unlisted_in_use = pages.clone().filter(|page| {
             matches!(self.file.allocation(*page), Allocation::Used(byte) if byte.is_mixed())
                 && !self.file.singles().contains_key(page)

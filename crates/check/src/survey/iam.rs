@@ -141,7 +141,8 @@ pub(super) fn follow(
             || !follower.unread.is_empty()
             || follower.leads_out
             || !knows_pfs
-            // The next pointer of a damaged IAM page may point into a missing file or beyond the end of a file.
+            // If a file is missing or truncated, a damaged IAM page may have pointed to an IAM page in the missing file
+            // or in the truncated part.
             || missing_files(source, database).next().is_some()
             || source.files().iter().any(|file| file.header_pages.is_some_and(|pages| file.pages < pages)),
         has_surplus: follower.surplus > 0,

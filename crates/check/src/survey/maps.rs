@@ -159,8 +159,8 @@ impl FileMap {
     }
 
     /// Returns, in ascending order, the pages of `range` that may have an owner: their extent is claimed, or a single
-    /// page in the extent is claimed. All other extents must be skipped quickly, because the file may seem to have a
-    /// terabyte of them if its header is wrong.
+    /// page in the extent is claimed. All other extents must be skipped quickly, because a wrong file header can make
+    /// the file seem to have a terabyte of such extents.
     pub(crate) fn claimed_pages(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let first = range.start / EXTENT_PAGES;
         // If the first or last page of `range` is outside the range of these maps, these two lookups record that.
@@ -304,7 +304,7 @@ pub(crate) fn load(
     }
     reader.note_unchecked(file.file_id);
     let intervals = (0..file.pages).step_by(INTERVAL_PAGES as usize);
-    // The GAM page and the SGAM page of an interval are adjacent.
+    // The GAM page and the SGAM page of an interval are adjacent, so it is enough to announce the GAM page.
     let mut ahead = Ahead::new(source, intervals.clone().map(|first| PageId::new(file.file_id, gam_page_of(first))));
     for first in intervals {
         ahead.advance();
@@ -500,8 +500,8 @@ impl FixedPages<'_> {
         self.is_one_interval = start == first;
     }
 
-    /// Notes adjacent intervals that cannot be checked in a single entry, because a sparse file that is mostly a hole
-    /// has thousands of such intervals.
+    /// Notes the adjacent intervals that cannot be checked. All of them share one note, because a sparse file that is
+    /// mostly a hole has thousands of such intervals.
     fn note_unchecked(&mut self, file: u16) {
         let Some(run) = self.unchecked.take() else { return };
         let (from, to) = (PageId::new(file, run.start), PageId::new(file, run.end - 1));

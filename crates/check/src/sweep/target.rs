@@ -97,7 +97,7 @@ impl Target {
         }
     }
 
-    /// The verdict on a page, without findings and totals. Used by second looks.
+    /// The verdict on a page, without findings and totals. Used when pages are read a second time.
     pub(crate) fn look(&mut self, context: &Context<'_>, id: PageId, bytes: &mut PageBytes) -> Verdict {
         self.judge(context, id, bytes, &mut Tallies::new(0), &mut Vec::new())
     }

@@ -49,8 +49,8 @@ pub(super) fn check(context: &Context<'_>, swept: &mut Tallies, sums: &mut Sums,
     end(swept, sums);
 }
 
-/// Checks the children that are in the same part as their parent. Keeps the bounds of the pages that were not checked,
-/// because their parents are in other parts.
+/// Checks the children that are in the same part as their parent. Children whose parents are in other parts are checked
+/// later, so their bounds are kept.
 pub(super) fn check_part(context: &Context<'_>, sums: &mut Sums, findings: &mut FindingCollector) {
     let limit = limit_of::<PageBounds>(context.space);
     let nodes = std::mem::take(&mut sums.nodes);

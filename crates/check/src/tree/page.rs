@@ -64,7 +64,7 @@ pub(super) fn add(
     if !header.prev().is_none() {
         level.prev.add(hash.link(header.prev(), id));
     }
-    // Databases of SQL Server 2000 may have empty leaf pages.
+    // Databases of SQL Server 2000 may have empty leaf pages, so only an empty non-leaf page is reported.
     if spans.is_empty() && role != Role::Leaf {
         let number = header.level;
         findings.push(Finding::new(&registry::TREE_EMPTY_PAGE).owner(unit.owner).page(id).number("level", number));

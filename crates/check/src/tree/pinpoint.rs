@@ -353,8 +353,8 @@ impl Tree<'_> {
         }
     }
 
-    /// The finding for a page that does not exist in the tree although parent entries name it. The first of these
-    /// entries is the proof.
+    /// The finding for a page that does not exist in the tree although parent entries name it. The finding names the
+    /// first of these entries as evidence.
     fn unseen(&self, judged: &PageLinks) -> Result<Option<Finding>, Unread> {
         let page = judged.page;
         let Some(parent) = judged.parents[0] else { return Ok(None) };

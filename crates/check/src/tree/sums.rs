@@ -27,7 +27,7 @@ pub(crate) enum TreeLevel {
     Index(u8),
 }
 
-/// The sums of one thread, or of all threads.
+/// The sums that one thread adds up, or the merged sums of all threads.
 pub(crate) struct Sums {
     /// The sums of each unit, indexed by ordinal.
     pub(super) units: PerUnit<TreeSums>,

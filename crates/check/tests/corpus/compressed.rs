@@ -193,7 +193,7 @@ const DAMAGE: [(&str, Test); 18] = [
     }),
     ("a prefix longer than its anchor", |image| {
         let mut subject = Subject::table(image, Mode::Page);
-        // The second column, the company's name, has an anchor.
+        // The second column, the company's name, has an anchor with which its values are combined.
         let (slot, at) = subject.find(|column| column == Descriptor::Long, |column| column == 1);
         subject.edit(|page| page[at] = 0x7F);
         subject.fails(

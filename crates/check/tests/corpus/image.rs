@@ -37,7 +37,7 @@ impl Image {
         self.bytes[page as usize * PAGE_BYTES..].first_chunk_mut().expect("page inside the file")
     }
 
-    /// The page as it is in memory, with its torn-page bits undone.
+    /// The page as it is in memory. The bits that torn-page protection replaced are restored.
     pub fn page(&self, page: u32) -> PageBytes {
         let mut bytes = *self.bytes[page as usize * PAGE_BYTES..].first_chunk().expect("page inside the file");
         undo_torn_bits(&mut bytes);

@@ -290,9 +290,10 @@ fn columns_of_2000(image: &Image) -> Result<(), Failed> {
         })
     };
     sound_but(&with(539, |bits| bits + 1), None)?;
-    // SQL Server 2005 does not store the number of dropped columns.
+    // SQL Server 2005 does not store the number of dropped columns, so a number of 0 must be legal too.
     sound_but(&with(539, |_| 0), None)?;
-    // All databases created by later releases keep dropped columns in the catalog.
+    // All databases created by later releases keep dropped columns in the catalog, so an undescribed column must be
+    // reported.
     let is_told = |report: Report| report.findings.iter().any(|finding| finding.check.msg == 2537);
     match is_told(with(611, |_| 0)) && is_told(with(611, |bits| bits + 1)) {
         true => Ok(()),
@@ -326,8 +327,9 @@ fn heap_page(image: &Image) -> u32 {
 const VERSIONED: &str = "AhmedHamada87__Point-Of-Sales-MVC-ASP.NET-Core/Database.rar.d/Ecommerce.mdf";
 const VERSIONED_PAGE: u32 = 280;
 
-/// Accelerated database recovery stores a short older version within the row. Only the free-space count of the page
-/// shows that this version exists.
+/// Tests a row whose short older version is stored within the row, as accelerated database recovery does. Only the
+/// free-space count of the page shows that this version exists. This must be legal in the release of the file, but a
+/// finding in an older release.
 fn longer_row(image: &Image) -> Result<(), Failed> {
     let mut image = image.clone();
     if Page::new(&image.page(VERSIONED_PAGE)).header().flags.get() & page_flags::VERSION_INFO == 0 {
@@ -339,7 +341,7 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
         put16(bytes, 30, header.free_data.get() + 24);
     });
     sound_but(&image.check(), Some("records"))?;
-    // Older releases store versions only in tempdb.
+    // Older releases store versions only in tempdb, so the same row must be a finding there.
     image.edit(9, |bytes| put16(bytes, 96 + 4, 869));
     match image.check().findings.iter().any(|finding| finding.check.msg == 8939) {
         true => Ok(()),
@@ -347,7 +349,8 @@ fn longer_row(image: &Image) -> Result<(), Failed> {
     }
 }
 
-/// A type that is not in the catalog of a known release may be a built-in type of a newer release.
+/// Tests a column type that the catalog does not contain. In a known release, this must be a finding. In a newer
+/// release, it may be a built-in type, so the message must be listed as not verified.
 fn newer_type(mut image: Image) -> Result<(), Failed> {
     const SYSCOLPARS: i32 = 41;
     let database = image.database();
@@ -379,7 +382,8 @@ fn newer_type(mut image: Image) -> Result<(), Failed> {
     sound_but(&image.check(), Some("message 8992"))
 }
 
-/// Bytes that a transaction has reserved are free only for that transaction, and the PFS page may count them as used.
+/// Tests a page on which a transaction has reserved bytes. These bytes are free only for that transaction, so it is
+/// legal that the PFS page counts them as used.
 fn reserved_bytes(image: &Image) -> Result<(), Failed> {
     let page = heap_page(image);
     let mut image = image.clone();

@@ -175,7 +175,7 @@ pub fn lab_trials() -> Vec<Trial> {
         ("a histogram that ends too early", &limits::STATISTICS_WHOLE, TEXTS, |blob| blob[340] -= 1),
         ("an unknown version", &limits::STATISTICS_FORM, NUMBERS, |blob| blob[0] = 8),
         ("a text that only the collation orders", &limits::STATISTICS_ORDER_COLLATION, TEXTS, |blob| {
-            // A Hangul character, whose order is not proven.
+            // A Hangul character, whose position in the sort order is not proven.
             step(blob, 3)[23..25].copy_from_slice(&[0x00, 0xAC]);
         }),
     ];
@@ -279,8 +279,7 @@ fn blobs(image: &Image) -> Vec<At> {
     found
 }
 
-/// The bytes of the blob from the given step of the histogram to the end. The blob has no part other than the
-/// histogram.
+/// The bytes of the blob from step `number` of the histogram on.
 fn step(blob: &mut [u8], number: usize) -> &mut [u8] {
     const BASE: usize = 348;
     let start = u16::from_le_bytes([blob[BASE + 8 * number], blob[BASE + 8 * number + 1]]);

@@ -16,7 +16,7 @@ pub const ORDERS: &str = "lab orders 706";
 pub const TORN: &str = "lab orders 661";
 /// The same schema for SQL Server 2019.
 pub const ORDERS_2019: &str = "lab orders 904";
-/// Columns of every plain type, without an index on them.
+/// A table with an int column, a datetime column and two string columns, without an index.
 pub const DATES: &str = "lab dates";
 /// A database with everything that the lab can write.
 pub const SPECIMEN: &str = "lab specimen 852";

@@ -37,7 +37,8 @@ struct Change {
     when: fn(&Columns<'_>) -> bool,
     change: fn(i64) -> i64,
     told: Told,
-    /// The first database version whose catalog stores the fact in this form.
+    /// The first database version on which the change is tried. Older catalogs store the changed fact in a different
+    /// form.
     since: u16,
 }
 

@@ -18,7 +18,7 @@ const MAX_COLLECTIONS: u32 = 1000;
 const STATIC_TEXT: u32 = 15;
 const STATIC_GUID: u32 = 16;
 
-/// How a package counts time: the time at tick 0, and the number of ticks per second.
+/// The clock of a package: the time at tick 0, and the number of ticks per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickClock {
     start: i64,
@@ -59,7 +59,7 @@ pub(super) struct Action {
     pub(super) type_id: u32,
 }
 
-/// A map: texts for the codes of a value.
+/// A map: the texts for the codes that a value can have.
 #[derive(Debug)]
 pub(super) struct Map {
     /// Size of a code, in bytes.

@@ -136,7 +136,7 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// Skips all events except those with one of these names; an empty list skips no event.
+    /// Skips all events whose names are not in `names`; an empty list skips no event.
     #[must_use]
     pub fn only(mut self, names: &[String]) -> Self {
         self.names = names.to_vec();

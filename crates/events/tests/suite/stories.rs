@@ -249,8 +249,8 @@ fn only_the_named_events_are_read() {
     assert_eq!(reader.passed_over(), 10 + story.unpaired_begins);
 }
 
-/// Changes random bytes, by seed. No reader may panic, and memory and time must stay proportional to the size of the
-/// file.
+/// Changes pseudo-random bytes, the same ones in every run. No reader may panic, and memory and time must stay
+/// proportional to the size of the file.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn damaged_bytes_do_no_harm() {

@@ -46,7 +46,7 @@ struct Place {
 }
 
 impl ChunkEncoder {
-    /// An encoder without allocations.
+    /// Creates an encoder without allocations.
     pub(super) fn new() -> Self {
         Self { snappy: snap::raw::Encoder::new(), compressed: Vec::new() }
     }

@@ -14,7 +14,7 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWrit
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::schema::types::SchemaDescPtr;
 
-/// The maximum bytes of descriptions in memory.
+/// The maximum size in bytes of the descriptions that are kept in memory.
 const MOST_IN_MEMORY: usize = 1 << 20;
 /// The bytes after the footer: its length, and the magic bytes.
 const TAIL_BYTES: usize = 8;
@@ -148,7 +148,8 @@ impl Footer {
     }
 }
 
-/// The encoded length of a row count, in bytes. Each byte holds seven bits; the lowest bit is the sign.
+/// The number of bytes of a row count in Thrift's variable-length encoding. Each byte holds seven bits of the encoded
+/// number, and the lowest bit of this number is the sign.
 fn varint_bytes(rows: i64) -> usize {
     let bits = u64::BITS - (rows.unsigned_abs() << 1).leading_zeros();
     bits.div_ceil(7).max(1) as usize

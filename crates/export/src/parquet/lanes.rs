@@ -22,7 +22,7 @@ pub(super) struct Lanes {
     lanes: Vec<Lane>,
     rows: usize,
     bytes: usize,
-    /// The number of bytes that the last row added.
+    /// The number of bytes that were added with the most recent row.
     of_row: usize,
     most_bytes: usize,
     gaps: Vec<Gap>,

@@ -66,8 +66,8 @@ fn extent(bytes: &[u8], length: Option<usize>) -> Option<usize> {
     }
 }
 
-/// Records which rows of a column have a value: one bit per row, starting with the lowest bit. No bits are stored
-/// before the first NULL.
+/// Records which rows of a column have a value: one bit per row, the lowest bit of a byte first. Until the first NULL
+/// is recorded, no bits are stored.
 #[derive(Default)]
 pub(super) struct Presence {
     bits: Vec<u8>,

@@ -34,16 +34,16 @@ const INT: Kind = Kind::Integer { bits: 32 };
 const BIGINT: Kind = Kind::Integer { bits: 64 };
 
 const COLUMNS: [Column; 15] = [
-    // These columns have the same value in every row, values in long runs, a few values in no order, and a different
-    // value in every row.
+    // A column with the same value in every row; then columns with values in long runs, with a thousand values in no
+    // order, and with a different value in every row.
     (INT, |_, _| integer(42)),
     (INT, |row, _| integer(row / 1000 % 5)),
     (INT, |row, _| integer(long(row).unsigned_abs() as usize % 1000)),
     (INT, |row, _| integer(row)),
     (INT, |row, _| if row % 20 < 9 { integer(3) } else { integer(row % 20) }),
     (BIGINT, |row, _| (Value::Integer(long(row)), Read::Long(long(row)))),
-    // These columns have NULL in every row, in few rows, in most rows, in runs that end within a byte of the presence
-    // bits, and in no row.
+    // A column with NULL in every row; then columns with NULL in few rows, in most rows, in runs that end within a byte
+    // of the presence bits, and in no row.
     (BIGINT, |_, _| (Value::Null, Read::Null)),
     (BIGINT, |row, _| {
         if row % 7 == 3 { (Value::Null, Read::Null) } else { (Value::Integer(row as i64), Read::Long(row as i64)) }

@@ -302,8 +302,8 @@ fn strings(name: &str, args: Vec<Typed>) -> Result<Typed, Unsupported> {
     let result = match func {
         Func::Ascii | Func::Unicode | Func::IsNumeric => Ty::of(xtype::INT),
         Func::Len | Func::DataLength if source.is_max() && (source.is_string() || func == Func::DataLength) => {
-            // For a (max) type, which has a length of 0, the result is a bigint. The other types here have a fixed
-            // length, and the result is an int.
+            // The length of a (max) type is 0, so `fixed_length` returns `None`, and the result is a bigint. For the
+            // other types that this branch handles, which have a fixed length, the result is an int.
             Ty::of(if fixed_length(source.info).is_some() { xtype::INT } else { xtype::BIGINT })
         }
         Func::DataLength if source.is_decimal() => return no("datalength of decimal"),

@@ -47,8 +47,8 @@ pub(super) fn binary(op: BinaryOp, left: Typed, right: Typed) -> Result<Typed, U
         let ty = Ty { nullable: true, ..left.ty };
         return Ok(Typed { node: Node::Arithmetic(Box::new((op, left.node, right.node)), ty), ty });
     }
-    // A string that is combined with an integer is converted to an integer. A string that is combined with a number of
-    // another type is not converted, because the precision of the converted string would be a guess.
+    // A string that is combined with an integer is converted to an integer. A string that is combined with any other
+    // number is not converted, because the precision of the converted string would be a guess.
     if left.ty.is_string() && right.ty.is_integer() {
         let to = Ty { digits: 0, ..right.ty };
         left = implicit(left, &to)?;
@@ -106,8 +106,9 @@ pub(super) fn recoded(value: Typed, collation: CollationId) -> Result<Typed, Uns
     let own = value.ty.collation;
     let is_char = value.ty.is_string() && !value.ty.is_unicode();
     let (from, to) = (code_page(own), code_page(collation));
-    // No conversion is needed if the code pages are equal, or if one collation is unknown: a literal without a
-    // collation is ASCII.
+    // No conversion is needed if the code pages are equal. It is not needed either if one collation is unknown (0):
+    // this is the collation of a literal if the caller passed no default collation, and the value of such a literal is
+    // ASCII.
     if !is_char || own == collation || own.0 == 0 || collation.0 == 0 || from.is_some() && from == to {
         return Ok(value);
     }

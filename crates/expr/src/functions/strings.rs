@@ -1,5 +1,5 @@
-//! Evaluates string functions. They count characters. Text outside ASCII is therefore evaluated only if each character
-//! is one byte, or one code unit that is not a surrogate.
+//! Evaluates string functions. Because these functions count characters, text outside ASCII is evaluated only if each
+//! character is one byte, or one code unit that is not a surrogate.
 
 use format::collation::{CollationId, has_one_byte_per_character};
 

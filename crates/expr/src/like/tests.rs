@@ -130,7 +130,7 @@ fn means(value: &[u8], pattern: &[u8], escape: Option<u8>) -> Option<bool> {
     let same = |a: u8, b: u8| a.eq_ignore_ascii_case(&b);
     let next = |fits: bool, rest: &[u8]| match value.split_first() {
         Some((_, others)) if fits => means(others, rest, escape),
-        // The rest of the pattern must be valid too.
+        // The value does not match here, but the result is `None` if the remaining pattern is invalid.
         _ => means(b"", rest, escape).map(|_| false),
     };
     let unit = value.first().copied();

@@ -89,7 +89,8 @@ fn ordinary_expressions_take_few_steps() {
     for feature in [OPERATORS, FUNCTIONS, CONVERSIONS].concat() {
         let program = compile(feature.example, &|_| None).unwrap();
         let (_, steps) = cost(&program, &mut scratch);
-        // The examples take few steps, also those of SPACE and REPLICATE, which could make up to 8000 bytes.
+        // All examples take few steps, including the examples of SPACE and REPLICATE, although these functions can make
+        // up to 8000 bytes.
         assert!(steps < 300, "{}: {steps} steps", feature.example);
     }
     let states = format!("'WY' in ({}'ZZ')", "'AL',".repeat(60));
@@ -294,8 +295,8 @@ proptest! {
                 let values: Vec<Vec<u8>> = types.iter().map(|&info| fixed(info, source)).collect();
                 let row: Vec<Option<&[u8]>> = values.iter().map(|value| Some(value.as_slice())).collect();
                 let row: [Option<&[u8]>; 2] = [row.first().copied().flatten(), row.get(1).copied().flatten()];
-                // The number of steps depends only on the expression and the row. If the limit is exactly this number
-                // of steps, the value is the same. If the limit is one step lower, there is no value.
+                // The number of steps depends only on the expression and the row. With a limit of exactly this number
+                // of steps, the value must be the same as without a limit. With one step less, there must be no value.
                 scratch.allow(u64::MAX);
                 let value = program.evaluate(&row, &mut scratch).map(|value| value.to_string());
                 let steps = u64::MAX - scratch.allowed();

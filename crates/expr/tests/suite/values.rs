@@ -314,8 +314,8 @@ fn char_and_nchar_compare_by_the_code_page_of_the_char_side() {
     assert_eq!(over("([c] like N'Мос%')", cyrillic, Some(moscow)), "1");
     assert_eq!(over("([c] like N'М%ск')", cyrillic, Some(moscow)), "0");
     assert_eq!(over("(N'Москва' like [c])", cyrillic, Some(b"\xCC%        ")), "0", "blanks of a pattern count");
-    // The following must be undecided: a byte to which code page 1252 assigns no character, and a character of two
-    // bytes in a code page. ASCII is decided even in such a code page.
+    // The following must be undecided: a byte to which code page 1252 assigns no character, and a two-byte character of
+    // another code page. ASCII is decided even in a code page with two-byte characters.
     assert_eq!(over("([c]=N'a')", char10, Some(b"\x81")), NO_PAGE);
     let chinese = ColumnType { collation: CollationId(0xD024), ..char10 };
     assert_eq!(over("([c]=N'中')", chinese, Some(b"\xD6\xD0")), NO_PAGE);

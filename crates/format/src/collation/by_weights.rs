@@ -153,7 +153,7 @@ struct Rules {
     is_vietnamese: bool,
 }
 
-/// The result of comparing two elements in the same place.
+/// The result of comparing two elements at the same position of two strings.
 enum Pair {
     Same,
     Differ(Ordering),

@@ -125,8 +125,8 @@ pub fn may_join_previous(unit: u16, collation: CollationId, encoding: Encoding) 
     }
     match (encoding, code_pages::code_page(collation)) {
         (Encoding::Unicode, _) => by_weights::may_join_previous(unit),
-        // `characters` has no code page with two bytes for a character, so the result for such a code page is false: a
-        // character does not change a character of another kind before it.
+        // `characters` returns `None` for a code page with two bytes per character, so the result for such a code page
+        // is false. An East Asian character does not change a character of another script before it.
         (Encoding::Ansi, Some(page)) if page != UTF_8 => code_pages::characters(page).is_some_and(|characters| {
             let unit = characters.get(usize::from(unit & 0x7F)).copied().flatten();
             unit.is_none_or(by_weights::may_join_previous)

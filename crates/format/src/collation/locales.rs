@@ -3,13 +3,14 @@
 use super::CollationId;
 use super::ascii::{CharClass, classify};
 
-/// The index of the locale Latin1_General. This constant and the constants below it are the locales for which this
-/// crate has special rules.
+/// The index of the locale Latin1_General. This constant and the constants below it are the indexes of the locales for
+/// which this crate has special rules.
 pub(super) const LATIN1_GENERAL: u8 = 0x08;
 pub(super) const FRENCH: u8 = 0x0B;
 pub(super) const TURKISH: u8 = 0x1A;
 pub(super) const VIETNAMESE: u8 = 0x20;
-/// In Icelandic_100, an o with a mark is a separate letter if it is written as two characters.
+/// The index of the locale Icelandic. In Icelandic_100, an o with a mark is a separate letter if it is written as two
+/// characters.
 const ICELANDIC: u8 = 0x0E;
 
 impl CollationId {
@@ -45,7 +46,7 @@ pub(super) fn stays_in_place(letter: u8, collation: CollationId) -> bool {
     }
 }
 
-/// Whether two ASCII characters, in any case, may be one letter of the alphabet
+/// Whether two ASCII characters, in upper or lower case, may be one letter of the alphabet
 /// (docs/format/collations.md#comparing-without-weights lists the languages).
 pub(super) fn may_contract(first: u16, second: u16, collation: CollationId) -> bool {
     const PAIRS: [&[u8; 2]; 27] = [

@@ -10,7 +10,7 @@ pub(super) const ID: u8 = 0x34;
 /// A byte that the code page does not define.
 const UNDEFINED: u8 = 0xFF;
 
-/// The first-level weight of each byte of code page 1252. A server gave the weight of each byte.
+/// The first-level weight of each byte of code page 1252. The weights were read from a server.
 const WEIGHTS: [u8; 256] = [
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
     31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 127, 128, 129, 130, 131, 132, 133, 134, 135,

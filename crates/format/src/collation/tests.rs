@@ -53,7 +53,8 @@ mod rules;
 const BY_WEIGHTS: [u32; 8] = [0xD008, 0xD007, 0xD015, 0xD01A, 0xD020, 0xC020, 0xD010, 0x4_D008];
 
 proptest! {
-    /// Random strings that share long prefixes, with letters that join, expand or move.
+    /// Compares random strings that share long prefixes and contain letters that some locale joins, expands or moves.
+    /// If the first difference decides the order, the whole strings must have the same order.
     #[test]
     fn weights_at_the_first_difference_decide_what_the_whole_strings_do(
         shared in "[a-cghintquCHIT0 '_\u{1}\u{e9}\u{130}\u{301}\u{df}\u{43c}\u{1ea5}\u{111}-]{0,8}",
@@ -78,7 +79,8 @@ proptest! {
 }
 
 proptest! {
-    /// Compares random strings that share long prefixes and contain characters of all kinds.
+    /// Compares random strings that share long prefixes and contain characters of all kinds. If the first difference
+    /// decides the order, the comparison of the whole strings must give the same order.
     #[test]
     fn the_first_difference_decides_nothing_that_a_whole_comparison_does_not(
         shared in "[a-cA-C01 '_\u{1}\u{e9}\u{130}-]{0,20}",

@@ -50,7 +50,7 @@ impl<'a> Text<'a> {
         self.raw_units().all(|unit| unit < 0x80)
     }
 
-    /// The characters from `start` up to `end`, or up to the end of the string.
+    /// The characters from `start` up to `end`, or up to the end of the string if it ends before `end`.
     pub(super) fn between(self, start: usize, end: usize) -> Self {
         let end = end.min(self.len()) * self.width;
         Self { bytes: self.bytes.get(start * self.width..end).unwrap_or_default(), ..self }

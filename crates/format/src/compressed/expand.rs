@@ -105,7 +105,7 @@ pub struct Expanded<'s> {
 enum Value<'a> {
     Null,
     Bit(bool),
-    /// First the bytes from the anchor, then the bytes from the record.
+    /// The bytes that the value takes from the anchor, then the bytes that the record stores.
     Bytes(&'a [u8], &'a [u8]),
     Complex(&'a [u8]),
     Unknown(&'static str),
@@ -146,8 +146,8 @@ impl Expansion {
         Self { has_information: true, ..self }
     }
 
-    /// The most memory that the rows of a page need in expanded form. A NULL of fixed length takes half a byte on the
-    /// page, so 1,156 rows of an int and a `char(8000)` expand to 9 MB.
+    /// The most memory that the rows of a page need in expanded form. A NULL in a fixed-length column takes half a byte
+    /// on the page, but its full length when expanded. So 1,156 rows of an int and a `char(8000)` expand to 9 MB.
     pub fn most_of_page(&self) -> MostOfPage {
         let most_variable_bytes = if self.has_information { MOST_COMPLETED_BYTES } else { MOST_VARIABLE_BYTES };
         let (mut most, mut of_row) = (MostOfPage::default(), 0);

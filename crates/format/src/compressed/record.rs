@@ -151,7 +151,8 @@ pub struct CdColumn<'a> {
     pub is_complex: bool,
 }
 
-/// A CD record that was audited: all its parts are inside its space, and its cluster lengths add up.
+/// A CD record that was audited: all its parts are inside the bytes that belong to it, and the stored length of each
+/// cluster is the sum of its columns' lengths.
 #[derive(Clone, Copy)]
 pub struct CdRecord<'a> {
     bytes: &'a [u8],

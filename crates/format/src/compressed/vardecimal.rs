@@ -167,9 +167,9 @@ fn short(bits: u64, used: usize, exponent: i32, info: TypeInfo) -> Option<u64> {
     (is_valid && is_in_domain && info.precision <= 38).then_some(magnitude)
 }
 
-/// Divides a number by a power of ten; `None` if there is a remainder. The power of two is divided by a shift. The
-/// power of five has an inverse modulo 2^64. If the number is a multiple of the power of five, its product with the
-/// inverse is the quotient. Otherwise the product exceeds the largest possible quotient.
+/// Divides a number by 10^N; `None` if there is a remainder. 10^N is 2^N * 5^N. A shift divides by 2^N. 5^N has an
+/// inverse modulo 2^64: if the number is a multiple of 5^N, its product with the inverse is the quotient. Otherwise the
+/// product exceeds the largest possible quotient.
 #[inline]
 fn divided(number: u64, exponent: u32) -> Option<u64> {
     let (inverse, most) = *INVERSES_OF_FIVE.get(exponent as usize)?;
@@ -307,7 +307,8 @@ mod tests {
                         Ok(magnitude) if is_value => assert!(quick.is_none_or(|quick| quick == (negative, magnitude))),
                         _ => assert_eq!(quick, None, "{magnitude} as decimal({precision},{scale})"),
                     }
-                    // Values of few groups must be decoded by `short`.
+                    // A valid value below 10^12 has at most five groups, so `short` (called by `of_word`) must decode
+                    // it.
                     assert!(
                         quick.is_some() == is_value || magnitude >= 10u128.pow(12),
                         "{magnitude} as decimal({precision},{scale})"

@@ -76,7 +76,7 @@ pub fn instances(page: &PageBytes) -> Vec<FieldInstance> {
 
 /// Like [`instances`], but `leaf` tells whether an index page is a leaf. The page alone does not always show this: the
 /// first level above the data pages of a clustered index may have level 0, as a leaf has
-/// (docs/format/README.md#level-of-the-lowest-index-pages). Only the catalog can distinguish the two.
+/// (docs/format/README.md#level-of-the-lowest-index-pages). Only the catalog shows which kind of page it is.
 pub fn instances_of(page: &PageBytes, leaf: bool) -> Vec<FieldInstance> {
     let view = Page::new(page);
     let mut walk = Walk { page, leaf, pminlen: view.header().pminlen.get().into(), slot: None, found: Vec::new() };

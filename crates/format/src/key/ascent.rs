@@ -24,7 +24,7 @@ const SIGN: u64 = 1 << 63;
 
 impl Ascent {
     /// Counts the pairs of neighboring rows that have an uncertain order, if all other pairs ascend. `None` if the keys
-    /// of a pair are equal or in the wrong order, or if some slot of the page has no row of this shape.
+    /// of a pair are equal or in the wrong order, or if some slot of the page has no row of the common shape.
     pub fn undecided(&mut self, rows: Rows<'_>, columns: &[KeyColumn]) -> Option<u64> {
         if rows.slots().is_some() {
             return None;

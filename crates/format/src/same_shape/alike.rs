@@ -1,6 +1,6 @@
-//! Loads pages on which all records also have equal numbers of variable columns, and which have no ghosts, versions or
-//! complex columns. Nearly all pages are like this. [`super::vectors`] also uses these functions, for records that may
-//! end with a sparse vector.
+//! Loads pages on which all records have one shape and equal numbers of variable columns, and which have no ghosts,
+//! versions or complex columns. Nearly all pages are like this. [`super::vectors`] also uses these functions, for
+//! records that may end with a sparse vector.
 //!
 //! No branch depends on a record. The differences from the pattern of the first record are accumulated, and tested once
 //! for each block of records. If there are differences, the caller loads the page with the slower functions of the
@@ -241,8 +241,8 @@ impl Pattern {
         Some(Self { shape, head, head_mask, variables })
     }
 
-    /// Extends the pattern to records of which each may or may not end with a sparse vector. The pattern is that of the
-    /// record at `first`.
+    /// Extends the pattern so that each record may end with a sparse vector. The pattern is that of the record at
+    /// `first`.
     pub(super) fn with_vector(mut self, page: &PageBytes, first: usize) -> Option<Self> {
         if self.variables > 0 {
             let last = first + usize::from(self.shape.variable_at) + 2 * usize::from(self.variables);

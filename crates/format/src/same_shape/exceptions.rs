@@ -1,4 +1,4 @@
-//! The rows of a page that have its shape but must be examined one by one.
+//! The exceptions of a page: rows that have the common shape but must be examined one by one.
 
 use super::vectors::Soundness;
 use super::{GHOST, SameShapeRows, Totals, bytes_of};
@@ -35,8 +35,8 @@ impl SameShapeRows {
         self.expects_vectors = self.soundness != Soundness::Unknown;
     }
 
-    /// Like `finish`, for records that match a pattern, but some of which may end with a vector. The caller must have
-    /// filled `variables` and `vectors`.
+    /// Like `finish`, for records that match a pattern, if some of these records may end with a vector. The caller must
+    /// have filled `variables` and `vectors`.
     pub(super) fn finish_with_vectors(&mut self, bytes: &[u8], totals: Totals) {
         let without = totals.fewest_variables;
         self.finish(bytes, totals);

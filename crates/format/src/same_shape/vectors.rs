@@ -86,8 +86,9 @@ impl<'a> Vectors<'a> {
 }
 
 impl SameShapeRows {
-    /// Loads the records of a page if all records match one pattern and are in the order of their slots. Apart from the
-    /// pattern, each record may end with a vector. If the result is false, the contents of `self` are undefined.
+    /// Loads the records of a page if all records match one pattern and are in the order of their slots. In addition to
+    /// the parts in the pattern, each record may have a vector at its end. If the result is false, the contents of
+    /// `self` are undefined.
     pub(super) fn load_with_vectors(&mut self, page: &PageBytes, free_data: u16, pattern: Pattern) -> bool {
         let pattern = u16_at(page, PAGE_BYTES - 2).and_then(|first| pattern.with_vector(page, first.into()));
         let Some(pattern) = pattern else { return false };
@@ -203,8 +204,8 @@ impl Pattern {
         let stored = if has_none { 0 } else { words as u16 };
         let more = stored.wrapping_sub(self.variables);
         let has_vector = more == 1;
-        // A record may legally have a variable part without columns. Such a record is marked as different, so the page
-        // is not loaded here.
+        // A record may legally have a variable part without columns. Such a record is marked as different, so this
+        // function does not load the page.
         found.counts |= u64::from(more & !1) | u64::from(VARIABLES == 0 && has_none == has_vector);
         // A record without other variable columns stores the number of variable columns only if it has a vector.
         let mut end = self.columns_at() + if has_vector { 2 + 2 * i32::from(VARIABLES == 0) } else { 0 };

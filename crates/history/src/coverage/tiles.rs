@@ -68,9 +68,9 @@ pub(crate) fn rows(connection: &Connection, (database, depth): (i64, &str)) -> r
     rows.collect()
 }
 
-/// Returns the dates by which a promise in one depth is judged. The result has one row for each range in `tiles`, or
-/// one row for each stored piece if `tiles` is empty. A page that was read in full depth was also read in physical
-/// depth.
+/// Returns the dates of the last reads in one depth. These dates decide whether a promise to read every page within a
+/// time span is kept. The result has one row for each range in `tiles`, or one row for each stored piece if `tiles` is
+/// empty. A page that was read in full depth was also read in physical depth.
 pub(crate) fn promised(
     connection: &Connection,
     (database, depth): (i64, &str),

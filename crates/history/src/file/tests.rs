@@ -294,7 +294,8 @@ fn a_lease_that_was_renewed_in_the_future_is_in_nobodys_way() {
 }
 
 /// When SQLite closes a history and finds no other connection to the file, it deletes the write-ahead log. If another
-/// connection exists after all, but has lost its locks, its later writes are lost.
+/// connection exists but has lost its locks, SQLite does not find it, and the later writes of this connection are lost.
+/// So opening the history again must not release the locks of this process.
 #[test]
 #[cfg(unix)]
 fn opening_a_history_again_leaves_the_locks_of_this_process() {

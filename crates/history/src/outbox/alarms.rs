@@ -76,7 +76,7 @@ impl Raised {
 
 impl History {
     /// Records the databases for which a promise is broken; these are in `raised`. If only one database was judged,
-    /// `judged` is its identity; `None` means that all databases were judged. If there is a listener, each change is
+    /// `judged` is its identity; `None` means that all databases were judged. If `has_listener` is set, each change is
     /// also recorded as an event. Returns the identities of the databases for which the promise was not broken before.
     ///
     /// # Errors

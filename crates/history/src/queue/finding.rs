@@ -101,7 +101,7 @@ pub fn of_set_in(set: &str, path: &str) -> String {
 
 const IN: &str = " in ";
 
-/// Whether `identity` is the identity of a file of which it is unknown which backup it contains.
+/// Whether `identity` is one that [`of_file`] returns, which means that the backup in the file is still unknown.
 pub fn is_of_file(identity: &str) -> bool {
     identity.starts_with(OF_FILE)
 }
@@ -149,8 +149,8 @@ impl History {
                 let mut there = row.paths.iter().filter_map(|path| files.get(path)).peekable();
                 let is_there = there.peek().is_some();
                 if is_there && is_of_file(&identity) {
-                    // The scan now knows which backup the file contains. So the row that represents the file with an
-                    // unknown backup is deleted.
+                    // The scan now knows which backup the file contains. So the row that was stored for the file while
+                    // its backup was unknown is deleted.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
                 } else if is_there && there.all(|file| file.is_known) {
                     // All existing files of the backup now have other known contents, so the backup was overwritten.
@@ -197,7 +197,7 @@ struct Known {
     reason: String,
     paths: Vec<String>,
     base: Vec<String>,
-    /// Identifies the bytes of the backup's files at the time when the backup was put into the queue.
+    /// The identity of the bytes of the backup's files at the time when the backup was put into the queue.
     bytes: Bytes,
 }
 
@@ -231,9 +231,9 @@ pub(super) fn versions_of<'a>(files: impl Iterator<Item = Option<&'a Seen>>) -> 
     list(&files.map(one).collect::<Vec<_>>())
 }
 
-/// Whether the version `now` of a file is the same as the version `known`. A version is a text of words that begins
-/// with times. Earlier releases of the program stored only the first `words` words. If `known` has only this number of
-/// words, only these words are compared.
+/// Whether the version `now` of a file is the same as the version `known`. A version consists of words, of which the
+/// first ones are times. Earlier releases of the program stored only the first `words` words. If `known` has only this
+/// number of words, only these words are compared.
 pub(super) fn is_version(known: &str, now: &str, words: usize) -> bool {
     let is_start = |rest: &str| rest.starts_with(' ') && known.split(' ').count() == words;
     known == now || now.strip_prefix(known).is_some_and(is_start)

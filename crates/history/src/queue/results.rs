@@ -13,13 +13,13 @@ use crate::identity::storable;
 use crate::outbox::{self, About};
 use crate::time;
 
-/// The number of failed attempts from which on the stored reason mentions how often the check was tried.
+/// The number of failed attempts from which on the stored reason also states the number of attempts.
 const FEW_TRIES: u32 = 3;
 /// The maximum length of a stored reason, in characters.
 const MOST_LETTERS: usize = 500;
 
-/// The name of the process that holds the history, for error messages, if the claim of this process on a backup has
-/// ended.
+/// The text that names, in error messages, the process that has taken over a backup after the claim of this process on
+/// the backup ended.
 pub(crate) const ANOTHER: &str = "another watcher, which now checks this backup";
 
 /// The backup in a watcher's queue that a run checks.
@@ -106,7 +106,7 @@ fn why_incomplete(report: &Report) -> String {
 }
 
 impl History {
-    /// Records the verdict on a backup that was not checked by a run. If there is a listener, an unknown verdict is
+    /// Records the verdict on a backup that was not checked by a run. If `has_listener` is set, an unknown verdict is
     /// also recorded as an event.
     ///
     /// # Errors

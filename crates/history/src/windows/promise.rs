@@ -1,5 +1,6 @@
-//! Decides which range is read next, and whether a promise is kept. All functions depend only on their arguments, which
-//! include the present time.
+//! Decides which range is read next, and whether a promise is kept. A promise says that every page in use was read, or
+//! that every heap and index was proven to be sound, within a time span. All functions depend only on their arguments,
+//! which include the present time.
 
 use std::time::Duration;
 
@@ -58,7 +59,8 @@ impl Rhythm {
     }
 }
 
-/// Whether a promise is kept.
+/// Whether a promise is kept. A promise says that every page in use was read, or that every heap and index was proven
+/// to be sound, within a time span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kept {
     /// The promise is kept, and will be kept at the present speed.

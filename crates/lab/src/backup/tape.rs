@@ -16,7 +16,7 @@ const SYSTEM: [u8; 2] = [0x0E, 1];
 pub(super) mod attribute {
     /// Padding before data, so that the data starts at a block boundary.
     pub(crate) const PADDING: u16 = 0x80;
-    /// Pages.
+    /// The stream contains pages.
     pub(crate) const DATA: u16 = 2;
     /// The empty stream after the pages.
     pub(crate) const DATA_END: u16 = 6;

@@ -17,8 +17,8 @@ const USER_TABLE_STATUS: i64 = 0xE_0000;
 const DEFAULT_STATUS: i64 = 0x2_0000;
 const CHECK_STATUS: i64 = 0x12_0000;
 
-/// The bit of sysidxstats.status that a row for an index has set. The constants from `HAS_KEYS` to `FILTERED` are
-/// further bits of sysidxstats.status.
+/// Bit of sysidxstats.status: the row describes an index. The constants from `HAS_KEYS` to `FILTERED` are further bits
+/// of sysidxstats.status.
 const IS_INDEX: i64 = 0x1;
 const HAS_KEYS: i64 = 0x2;
 const UNIQUE: i64 = 0x8;

@@ -113,7 +113,7 @@ impl Catalogue<'_> {
         );
     }
 
-    /// Computes the row count of each base table, then adds the row that describes its rowset, which contains the row
+    /// Computes the row count of each base table, then adds the catalog row of the table's rowset, which stores this
     /// count. Before the call, all base tables except sysrowsets, syshobts and sysallocunits must have all their rows.
     pub(super) fn count_rows(&mut self, system: &mut [BuiltRowset]) {
         let units: usize = system.iter().map(|rowset| rowset.units.len()).sum();

@@ -24,7 +24,8 @@ pub struct LostWrite {
     pub is_in_log: bool,
 }
 
-/// The number of blocks at the end of the log from which the missing block is chosen.
+/// The missing block is one of the last blocks of the log. This constant limits how many blocks at the end of the log
+/// are candidates.
 const MOST_UNDER_WAY: u64 = 8;
 
 impl Workload {

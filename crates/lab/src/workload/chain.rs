@@ -18,8 +18,8 @@ use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
 use crate::random::{Random, mix};
 
-/// The differential map page of the file. `ALWAYS_CHANGED` has the bits of the extents that stay marked when a full
-/// backup clears this map.
+/// The address of the differential map page of the file. `ALWAYS_CHANGED` is the bit mask of the extents that stay
+/// marked as changed when a full backup clears this map.
 const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
 const ALWAYS_CHANGED: u8 = 0b11;
 /// The number of extents that a backup copies between two steps of the workload.
@@ -48,7 +48,7 @@ pub enum Event {
     BackUp(SetKind),
     /// The current point in time is remembered for a later restore.
     Remember,
-    /// The database is restored to the point that was remembered last, and continues in a new recovery fork.
+    /// The database is restored to the most recently remembered point, and continues in a new recovery fork.
     Restore,
 }
 
@@ -68,7 +68,7 @@ pub struct ChainOptions {
 pub struct ChainSet {
     /// The kind of the backup.
     pub kind: SetKind,
-    /// The files of the backup, by stripe.
+    /// The files of the backup, one for each stripe, in the order of the stripes.
     pub files: Vec<PathBuf>,
     /// The first and the last LSN, as text. The last LSN is the LSN of the first record after the backup.
     pub lsns: (String, String),
@@ -133,8 +133,8 @@ fn moment(time: [u8; 8]) -> (u8, (u8, u8, u8), u32) {
 }
 
 impl Workload {
-    /// Runs the workload under the full recovery model and makes backups of these kinds at regular intervals. The first
-    /// backup must be a full backup. The workload continues while pages are copied.
+    /// Runs the workload under the full recovery model, and makes one backup for each element of `kinds`, at regular
+    /// intervals. The first backup must be a full backup. The workload continues while pages are copied.
     pub fn chain(&self, kinds: &[SetKind], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
         let events: Vec<Event> = kinds.iter().flat_map(|kind| [Event::Work, Event::BackUp(*kind)]).collect();
         self.story(&events, options, folder)
@@ -236,9 +236,9 @@ impl Engine<'_> {
         self.pool.flush(BOOT_PAGE);
     }
 
-    /// Continues this engine, whose state is that of the restore point, as the restored database: rolls back the open
-    /// transactions and starts a new recovery fork. `other` is the database before the restore. Times in the new fork
-    /// are later than all times in `other`.
+    /// Turns this engine into the restored database after a restore. The state of the engine must be that of the
+    /// restore point. Rolls back the open transactions and starts a new recovery fork. `other` is the database before
+    /// the restore. All times in the new fork are later than the times in `other`.
     fn begin_fork(&mut self, other: &Self, (seed, number): (u64, u64)) -> Step {
         /// Offsets of the recovery fork fields on the boot page. `FORK` is for the GUID of the current fork, `POINT`
         /// for the LSN at which the current fork began, and `EARLIER` for the GUID of the previous fork.

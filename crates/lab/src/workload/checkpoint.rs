@@ -46,8 +46,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Makes a checkpoint: writes all changed pages except `leaves` random ones to disk, and records the checkpoint in
-    /// the log and on the boot page.
+    /// Makes a checkpoint: writes the changed pages to disk, and records the checkpoint in the log and on the boot
+    /// page. Up to `leaves` changed pages, selected at random, are not written.
     pub(super) fn checkpoint(&mut self, leaves: usize) -> Step {
         self.write_counts()?;
         let dirty: Vec<PageId> = self.pool.dirty().keys().copied().collect();

@@ -307,8 +307,8 @@ impl<'a> Engine<'a> {
                 self.take_back(number, previous, undo)?;
             }
         }
-        // Changes of a page's fullness in its PFS byte are logged separately and not undone, so the fullness must be
-        // set again below.
+        // A change of a page's fullness in its PFS byte has a log record of its own, which a rollback does not undo.
+        // The fullness must therefore be set again below.
         let pages: Vec<PageId> = self.open.values().flat_map(|transaction| transaction.pages.clone()).collect();
         let chains: Vec<(usize, u32)> = self.open.values().filter_map(|transaction| transaction.new_chain).collect();
         while let Some(&number) = self.open.keys().next() {
@@ -347,8 +347,8 @@ impl<'a> Engine<'a> {
         self.pool.frame(page).room().saturating_sub(reserved)
     }
 
-    /// Reserves the bytes that a transaction freed on a page, because a rollback of the transaction would need these
-    /// bytes again.
+    /// Keeps the bytes that a transaction freed on a page from being used, because a rollback of the transaction would
+    /// need these bytes again.
     pub(super) fn reserve(&mut self, by: By, page: PageId, bytes: usize) {
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get_mut(&number)

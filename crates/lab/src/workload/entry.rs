@@ -154,7 +154,7 @@ impl Entry {
         entry
     }
 
-    /// Creates a record that marks the begin or the end of the changes that a system transaction makes to a page.
+    /// Creates a record that marks the start or the end of the changes that a system transaction makes to a page.
     pub(super) fn bracket(context: u8, page: PageId, begins: bool) -> Self {
         let mut entry = Self::new((operation::IN_SYSTEM_TRANSACTION, context), page, NO_SLOT, 50);
         put(&mut entry.fixed, 0x30, &[u8::from(begins)]);
@@ -201,7 +201,8 @@ impl Entry {
     }
 
     /// Creates a record that sets counters in a catalog row. For each counter, the record contains the new value of
-    /// eight bytes, its offset in the row, and a length. The length is 0 for a row of sysrowsets (kind 1).
+    /// eight bytes, its offset in the row, and its length. For a row of sysrowsets (kind 1), the record has 0 as the
+    /// length.
     pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
         let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
         put(&mut entry.fixed, 0x30, &kind.to_le_bytes());

@@ -1,5 +1,5 @@
-//! Gives a table its first page. An IAM page is allocated with it, and the addresses of both pages are written to the
-//! catalog.
+//! Gives a table its first page. An IAM page is allocated together with the first page, and the addresses of both pages
+//! are written to the catalog.
 
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};

@@ -146,8 +146,8 @@ impl Engine<'_> {
         if is_tree { context::TEXT_TREE } else { self.rowsets[rowset].context(0) }
     }
 
-    /// Adds `rows` to the row count of a rowset. A LOB unit is not counted, since fragments of long values are not
-    /// rows.
+    /// Adds `rows` to the row count of a rowset. Does nothing for a LOB unit, since its records are fragments of long
+    /// values and not rows.
     fn count_rows(&mut self, rowset: usize, rows: i64) {
         let rowset = &mut self.rowsets[rowset];
         rowset.counts.rows += if rowset.is_lob { 0 } else { rows };

@@ -42,7 +42,7 @@ pub(super) struct Written {
 pub(super) struct Journal {
     form: LogForm,
     vlf_bytes: u64,
-    /// The VLFs of all log files. They are distributed to the log files in turn.
+    /// The VLFs of all log files. They are distributed among the log files in turn.
     vlfs: Vec<Vlf>,
     /// The file IDs of the log files.
     files: Vec<u16>,
@@ -230,8 +230,8 @@ impl Journal {
         self.previous = block.len();
     }
 
-    /// Fills the rest of the current VLF with empty blocks, and continues in a VLF that is not needed. If all VLFs are
-    /// needed, a new VLF is added.
+    /// Fills the rest of the current VLF with empty blocks, and continues in a VLF whose log is no longer needed. If
+    /// the log in all VLFs is needed, a new VLF is added.
     fn next_vlf(&mut self) {
         while self.end < self.room() {
             let sectors = (self.room() - self.end) / SECTOR;

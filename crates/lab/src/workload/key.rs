@@ -107,7 +107,7 @@ impl KeyLayout {
         (row, extra)
     }
 
-    /// The key as bytes that compare in key order.
+    /// Returns the key of a record as bytes. The byte-wise order of such keys is the order of the keys in the index.
     pub(super) fn sort_key(&self, record: &[u8], level: u8) -> Vec<u8> {
         let (row, extra) = self.values(record, level);
         let mut key = Vec::new();

@@ -76,8 +76,8 @@ impl Engine<'_> {
         Ok(RowId { page, slot })
     }
 
-    /// A page of this type with at least `bytes` free bytes. If a page must be allocated, the allocation belongs to the
-    /// user's transaction and not to a system transaction.
+    /// Returns a page of the type `kind` with at least `bytes` free bytes. If a page must be allocated, the allocation
+    /// belongs to the user's transaction and not to a system transaction.
     fn text_page(&mut self, by: By, rowset: usize, kind: u8, bytes: usize) -> Step<PageId> {
         let pages = self.rowsets[rowset].pages.clone();
         let fits = |page: &PageId| {

@@ -231,7 +231,7 @@ impl Engine<'_> {
         self.format_as(by, rowset, page, (kind, level), links)
     }
 
-    /// Formats a page of this type.
+    /// Formats a page of the type `kind` for a rowset.
     pub(super) fn format_as(
         &mut self,
         by: By,

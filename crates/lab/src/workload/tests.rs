@@ -17,8 +17,8 @@ fn spec(seed: u64) -> Spec {
     Spec { version: versions[seed as usize % 4], seed, transactions: 30 + seed % 100, ..Spec::default() }
 }
 
-/// Redoes the log after a crash, and asserts that each page equals the page in the truth. Returns the number of applied
-/// records.
+/// Redoes the log after a crash, and asserts that each page equals the page that the workload predicts after redo.
+/// Returns the number of applied records.
 fn prove_redo(spec: &Spec, crashed: &Crashed) -> u64 {
     let what = format!("{spec:?} {}", crashed.truth.records);
     let records = read::records(&crashed.log.1, spec.verify == PageVerify::Checksum);

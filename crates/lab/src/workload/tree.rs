@@ -8,7 +8,7 @@ use super::table::Rowset;
 use crate::ids::PageId;
 use crate::page::Lsn;
 
-/// The most page splits for one row.
+/// The maximum number of page splits to make space for one row.
 const MOST_SPLITS: usize = 20;
 
 /// The place of a key in an index, or the place where it must be inserted.
@@ -123,8 +123,8 @@ impl Engine<'_> {
         self.set_ghost_bit(page)
     }
 
-    /// Adds a ghost to the ghosts of a transaction, or removes it if `owns` is false. A rollback of the transaction may
-    /// need its ghosts, because it makes them live rows again.
+    /// Adds a ghost to the ghosts of a transaction, or removes it if `owns` is false. A transaction keeps its ghosts
+    /// because a rollback makes them live rows again.
     fn owns_ghost(&mut self, by: By, ghost: (usize, Vec<u8>), owns: bool) {
         let (By::Transaction(number) | By::Rollback(number, _)) = by else { return };
         if let Some(transaction) = self.open.get_mut(&number) {

@@ -35,7 +35,7 @@ fn read(log: &Log) -> (Records, bool) {
             records.insert(lsn, record.bytes().to_vec());
         }
     }
-    // An empty backup contains no log, so the walk has no end.
+    // An empty backup contains no log, so `walk.end()` is `None`.
     let is_whole = walk.end().is_none_or(|end| end.reason == EndReason::Written) && walk.lost_bytes() == 0;
     (records, is_whole)
 }
@@ -100,7 +100,7 @@ fn a_log_backup_that_is_missing_is_a_gap_with_both_ends() {
 
 /// Finds the sectors that are equal in two files, and returns the offset of each in both files. Most of these sectors
 /// contain log that is in both backups, but other sectors may be equal by chance. So callers must first test a sector:
-/// they may use it only if damage to it ends the log of the first file.
+/// they may use the sector only if damage to the sector ends the log of the first file.
 fn shared_sectors(one: &Path, other: &Path) -> Vec<(usize, usize)> {
     let (one, other) = (fs::read(one).unwrap(), fs::read(other).unwrap());
     let is_plain = |sector: &[u8]| sector.iter().any(|byte| *byte != sector[0]);
@@ -152,8 +152,8 @@ fn where_a_backup_is_damaged_the_log_is_read_from_another_that_has_it() {
     assert!(tried >= 10 && ended == tried, "{tried} {ended}");
 }
 
-/// Two backups contain the same log, and each is damaged at another place of this log. The whole log can be read,
-/// partly from each backup.
+/// Two backups contain the same log. One backup is damaged at one place of this log, and the other backup at another
+/// place. The whole log can be read, partly from each backup.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn two_damaged_backups_make_one_whole_log() {
@@ -179,7 +179,7 @@ fn two_damaged_backups_make_one_whole_log() {
     assert!(read(&open(&paths).unwrap()) == truth);
 }
 
-/// Every record that two backup sets of one database contain is equal in both.
+/// If two backup sets of one database contain the same record, the bytes of the record are equal in both sets.
 #[test]
 fn records_that_real_backups_share_are_the_same() {
     let mut known: BTreeMap<([u8; 16], Option<String>, Lsn), Vec<u8>> = BTreeMap::new();

@@ -67,8 +67,9 @@ fn every_real_log_is_read_to_its_end() {
         blocks += history.blocks();
     }
     if !logs.is_empty() {
-        // Three logs are exceptions. One log is of SQL Server 2000, so it is not among the files that were read.
-        // Another log begins with blocks of SQL Server 2000. A third log was copied while a transaction was open.
+        // Three logs explain the asserted numbers. One log is of SQL Server 2000, so it is among the logs but not among
+        // the files that were read. Another log begins with blocks of SQL Server 2000. A third log was copied while a
+        // transaction was open.
         assert_eq!((logs.len(), files, blocks, checkpoints), (316, 315, 162_482, 20_443));
         assert_eq!(open, ["Broker mapping db shutdown"]);
     }

@@ -75,7 +75,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// Returns `None` for an unreadable log of SQL Server 2000.
+    /// Copies a log to `folder` and reads the copy. Returns `None` for an unreadable log of SQL Server 2000.
     fn of(log: &Path, folder: &Path) -> Option<Self> {
         let path = folder.join("copy.ldf");
         fs::copy(log, &path).unwrap();

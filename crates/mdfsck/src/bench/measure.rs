@@ -29,7 +29,7 @@ pub(crate) struct Run {
     pub(crate) findings: u64,
     /// Number of table rows that the check has read.
     pub(crate) rows: u64,
-    /// All counters of the run, by name. A counter is either the sum of the counters of all phases, or a counter of the
+    /// All counters of the run, by name. Some counters are sums over all phases of the check; the others come from the
     /// operating system.
     pub(crate) counters: BTreeMap<String, f64>,
     /// Samples of (elapsed seconds, bytes read, processor seconds, memory in bytes, spilled bytes). The first three

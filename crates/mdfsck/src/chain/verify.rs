@@ -19,8 +19,8 @@ use crate::recover;
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {
     pub(super) options: &'a RecoveryArguments,
-    /// The point in time at which to stop a restore; `None` for the end of the log. It applies only to chains whose log
-    /// continues after this point.
+    /// The point in time at which a restore stops; `None` for the end of the log. A chain whose log does not continue
+    /// after this point is restored to the end of its log.
     pub(super) stop: Option<Stop>,
 }
 

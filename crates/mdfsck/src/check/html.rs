@@ -17,7 +17,7 @@ use crate::terminal::Repeated;
 /// # Errors
 ///
 /// If the page is to be written to standard output, or to the file of the results, of the error log or of the history.
-/// Also if the check runs in a window.
+/// Also with `--window`, since such a check reads only a part of the database.
 pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
     let results = &arguments.results;
     let Some(page) = &results.html else { return Ok(()) };

@@ -36,8 +36,8 @@ pub(crate) fn prepare<'i>(
     what: &What<'_>,
 ) -> Result<Prepared<'i>, Failure> {
     let memory = arguments.recovery.room.memory;
-    // The cache for parts of objects in storage also uses memory of the grant. Databases that are checked at the same
-    // time share the cache.
+    // The cache for the content of files in object storage also counts toward the grant. Databases that are checked at
+    // the same time share this cache.
     let held = source::storage::held_bytes() / u64::from(arguments.databases.max(1));
     let source = input.pages();
     let common = what.spread.common();

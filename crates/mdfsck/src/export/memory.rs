@@ -24,9 +24,11 @@ const TABLE_BYTES: u64 = 1000;
 /// Memory per salvaged page, in bytes. It holds the page's address, the description of the damage, and the list of what
 /// is lost.
 const LISTED_PAGE_BYTES: u64 = 180;
-/// Memory per thread that writes text, in bytes. It holds the pages of a range and the text.
+/// Memory per thread that writes text, in bytes. It holds the pages that the thread is processing, and the text of
+/// their rows.
 const TEXT_THREAD_BYTES: u64 = 10 << 20;
-/// Memory per thread that writes row groups, in bytes. It holds the values and the encoded values.
+/// Memory per thread that writes row groups, in bytes. It holds the values of a row group before and after they are
+/// encoded.
 const GROUP_THREAD_BYTES: u64 = 44 << 20;
 
 /// The part of the grant that recovered pages may use, in bytes.

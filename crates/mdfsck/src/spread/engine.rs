@@ -14,7 +14,8 @@ use crate::cli::CheckArguments;
 use crate::failure::Failure;
 
 /// A plan whose tasks are run by another program. This process trusts neither the program's output nor its exit status.
-/// It uses only the files of parts, and only if they belong to the plan.
+/// It uses only the files that the tasks have written as their parts of the result, and only if these files belong to
+/// the plan.
 pub(crate) struct HandedOut {
     folder: PathBuf,
 }
@@ -119,7 +120,7 @@ pub(crate) fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Whether the open plan was made for this check.
+/// Whether the plan `opened` was made for this check.
 fn is_of(opened: &Opened, check: &CheckArguments, what: &What<'_>) -> bool {
     let wanted = Planned { has_audit: opened.plan.options.has_audit, ..Planned::of(check, what) };
     match (serde_json::to_value(&wanted), serde_json::to_value(&opened.plan.options)) {

@@ -40,8 +40,8 @@ pub(crate) struct Evidence {
     headers: String,
 }
 
-/// Identifies a file, or an object in storage. The identity of a file consists of all values that the operating system
-/// reports and that change when a program writes to the file.
+/// Identifies a file, or an object in object storage. The identity of a file consists of all values that the operating
+/// system reports and that change when a program writes to the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileIdentity {
@@ -54,8 +54,8 @@ struct FileIdentity {
     changed_ns: i64,
     /// The inode number of the file; 0 if the operating system does not report it.
     number: u64,
-    /// The strong entity tag of an object in storage, which identifies the version of the object. The times of objects
-    /// are not stored. During a run, all bytes of an object are read from this version.
+    /// The strong entity tag of an object in object storage, which identifies the version of the object. For such an
+    /// object, no times are stored. During a run, all bytes of the object are read from this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     /// The fingerprint of a few places in the file. `None` in a plan that an earlier version of mdfsck has made.
@@ -200,8 +200,8 @@ impl Evidence {
     }
 
     /// Whether a file has been replaced or deleted. Returns false for a missing file if the operating system cannot
-    /// report on it, or if its folder is empty or missing, since the folder may be a share that is not mounted. Objects
-    /// in storage are not looked up.
+    /// report on it. Also returns false if the folder of the file is empty or missing, since the folder may be a share
+    /// that is not mounted. Objects in object storage are not looked up.
     pub(super) fn is_stale(&self) -> bool {
         let mut of_system = self.files.iter().filter(|file| file.version.is_none());
         of_system.any(|file| match FileIdentity::of(&file.path) {
@@ -223,7 +223,7 @@ impl Evidence {
         }
     }
 
-    /// Whether the image consists of objects in storage.
+    /// Whether the image consists of objects in object storage.
     pub(super) fn is_of_objects(&self) -> bool {
         self.files.iter().any(|file| file.version.is_some())
     }

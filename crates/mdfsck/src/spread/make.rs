@@ -71,7 +71,7 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if let Some(url) = source::storage::url(path) {
-        // A plan stores a URL without its query, and a task finds the query by the rest of the URL. Two URLs must
+        // A plan stores each URL without its query, and a task looks up the query by the stored text. Two URLs must
         // therefore differ in more than their queries.
         let is_one_of_two = url.starts_with("http") && url.contains('#');
         let text = "a plan stores URLs without their queries, and this URL differs from another only in its query; copy the file";

@@ -51,7 +51,7 @@ pub(crate) struct Terms<'a> {
 
 /// The result of a check in a window.
 pub(crate) struct Outcome {
-    /// The report on the whole image, or on the ranges that windows have read so far.
+    /// The report on the whole image of the database, or only on the ranges that the windows have read so far.
     pub(crate) report: Report,
     /// The amount of data that this window has read, and the time it needed for this.
     pub(crate) swept: Swept,
@@ -61,7 +61,7 @@ pub(crate) struct Outcome {
     pub(crate) all_bytes: u64,
     /// Total size, in bytes, of the ranges that this window and earlier windows have read.
     pub(crate) done_bytes: u64,
-    /// Whether the next window can continue with this image.
+    /// Whether the next window can continue the check of this image of the database.
     pub(crate) is_fixed: bool,
     /// The rate at which windows read this database.
     pub(crate) pace: Pace,
@@ -82,7 +82,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the whole image is read.
+    /// Whether all ranges of the image have been read, by this window and the earlier windows.
     pub(crate) fn is_closed(&self) -> bool {
         self.left.is_empty()
     }

@@ -81,8 +81,8 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // If the files have changed, they contain another backup, which the watcher finds the next time that it lists
-        // the files. This backup is not checked.
+        // If the files have changed, they no longer contain the backup that the queue lists, so this check ends. The
+        // watcher finds the new content of the files the next time that it lists them.
         if !item.is_as_found(files.get(..paths.len()).unwrap_or_default()) {
             return history.give_back(claim, "its files have changed since they were found");
         }
@@ -204,7 +204,7 @@ impl<'a> Checker<'a> {
 
     /// Calls `run` with the share of the resources that one check may use. If the memory of this share is too small,
     /// waits until no other check runs, and calls `run` again with the resources of all checks. With `--jobs 1`, the
-    /// share is already everything.
+    /// share already includes all resources.
     fn within_share<T>(
         &self,
         mark: &Arc<Mark>,

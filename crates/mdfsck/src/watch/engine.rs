@@ -1,5 +1,6 @@
-//! Checks large backups with a program that the user has named. This program runs the tasks of a check. This process
-//! merges the parts, and records the result in the same way as for a check without the program.
+//! Checks large backups with an external program that the user has named. The external program runs the tasks of a
+//! check. mdfsck then merges the parts, and records the result in the same way as for a check without the external
+//! program.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -61,7 +62,7 @@ impl<'a> Engine<'a> {
         Ok(Some(Self { program, arguments, folder: absolute, prefix }))
     }
 
-    /// Whether the program should check a backup of this size.
+    /// Whether the external program should check a backup of `bytes` bytes.
     pub(super) fn takes(&self, bytes: u64) -> bool {
         bytes >= self.arguments.engine_from
     }
@@ -98,7 +99,8 @@ impl<'a> Engine<'a> {
             // The operating system closes the pipe when this process ends. A program that reads from the pipe notices
             // this and can end too.
             .stdin(Stdio::piped())
-            // The program's output is ignored, since only the files of parts that it writes count.
+            // The external program's output is ignored. Only the files with the parts of the result that the program
+            // writes are used.
             .stdout(Stdio::null());
         shared.engines.fetch_add(1, Ordering::Relaxed);
         let ended = program::run(&mut command, self.arguments.engine_limit, &|| shared.is_stopped());
@@ -120,13 +122,13 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// For a backup of this size, the maximum number of bytes that one task reads.
+/// Returns the maximum number of bytes that one task reads if the backup has `bytes` bytes.
 pub(super) fn task_bytes(bytes: u64) -> u64 {
     (bytes / TASKS).max(LEAST_TASK_BYTES)
 }
 
-/// For a backup of this size, the maximum number of bytes that this process may read in a second look, which locates
-/// damage.
+/// Returns the maximum number of bytes that this process may read in a second look, which locates damage, if the backup
+/// has `bytes` bytes.
 pub(super) fn local_limit(bytes: u64) -> u64 {
     (bytes / LOOKS).min(MOST_LOOKS_BYTES)
 }

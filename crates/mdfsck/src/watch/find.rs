@@ -45,7 +45,7 @@ pub(super) struct Listed {
     /// The paths that were searched.
     pub(super) roots: Roots,
     /// Names and folders of the files that the watcher itself writes. The watcher must not open these files as backups:
-    /// when a process closes one of several handles of a SQLite file, it loses its locks on the file.
+    /// when a process closes one of several handles of a SQLite file, the process loses its locks on the file.
     own: Vec<(OsString, PathBuf)>,
 }
 

@@ -12,8 +12,8 @@ use super::find::DataFiles;
 use super::labels::{Labels, Set};
 use crate::many::plan;
 
-/// Whether a file has been unchanged for the time `settle`. `now` is in milliseconds since 1970. An object in storage
-/// always counts as settled, since it becomes visible only when it is complete.
+/// Whether a file has been unchanged for the time `settle`. `now` is in milliseconds since 1970. An object in object
+/// storage always counts as settled, since it becomes visible only when it is complete.
 pub(super) fn is_settled(state: &FileState, settle: Duration, now: i64) -> bool {
     let settle = i64::try_from(settle.as_millis()).unwrap_or(i64::MAX);
     storage::url(Path::new(&state.seen.path)).is_some() || now.saturating_sub(state.since) >= settle

@@ -98,8 +98,8 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             ensure(actions(&lines) == ["export", "restore_database", "inspect"], format!("{:?}", actions(&lines)))?;
             let step = &lines[1];
             ensure(step["reason"].as_str().is_some_and(|reason| reason.contains("simple recovery")), step.to_string())?;
-            // In the script, the command that saves rows is only a comment. The script restores pages after it. The
-            // restore must therefore not run before a person edits the script.
+            // In the script, the command that saves rows is only a comment. The statements that restore the database
+            // come after this comment. Therefore, these statements must not run before the user edits the script.
             run_any(folder, &["advise", "hurt", "--backups", "backups", "--script", "plan.sql"]);
             let script = fs::read_to_string(folder.join("plan.sql"))?;
             ensure(script.contains(" REPLACE, NORECOVERY;"), script.clone())?;

@@ -217,8 +217,8 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
             ensure(round.contains("03_log.trn") && round.contains("restored and checked: "), output.clone())?;
             let script = fs::read_to_string(folder.join("round.sql"))?;
             ensure(!script.contains("04_diff.bak") && script.matches("RESTORE LOG").count() == 4, script)?;
-            // For a point in time after the end of the damaged differential, the path with the differential must have
-            // errors. The detour without the differential must be sound.
+            // For a point in time after the end of the damaged differential, the restore that uses the differential
+            // must have errors. The other restore, which replaces the differential by log backups, must be sound.
             let moment = finished(&json(folder, &["here"])?, "05_log.trn").replace(' ', "T");
             let asked = json(folder, &["here", "--verify", "--at", &moment])?;
             let (at, detour) = (&asked["at"]["verified"], &asked["detour"]);

@@ -70,7 +70,8 @@ fn same_bytes(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Uses a sparse file of 300 GB, which needs no space on disk.
+/// The bitmaps of pages must count toward the memory grant. The test uses a sparse file of 300 GB, which needs no space
+/// on disk.
 fn bits_of_pages(folder: &Path) -> Result<(), Failed> {
     sample(folder)?;
     let export = |out: &str, memory: &str| mdfsck(folder, &["export", "s", "-o", out, "--damaged", "--memory", memory]);

@@ -134,7 +134,7 @@ fn not_looked_at(folder: &Path) -> Result<(), Failed> {
     put(folder, "rot")?;
     check(folder, &[]);
     ensure(lives(folder)? == [6, 0, 0], format!("{:?}", lives(folder)?))?;
-    // If a file is truncated, a finding on a page after its new end does not count as gone.
+    // If a file is truncated, a finding on a page after the new end of the file does not count as gone.
     bytes.truncate(hurt.len() / 2 / PAGE_BYTES * PAGE_BYTES);
     fs::write(folder.join("live/orders.mdf"), bytes)?;
     check(folder, &[]);

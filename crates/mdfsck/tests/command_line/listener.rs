@@ -125,7 +125,7 @@ fn failing(folder: &Path) -> Result<(), Failed> {
     databases(folder)?;
     put(folder, "hurt")?;
     let plain = mdfsck(folder, &["check", "d", "--no-infomsgs"]);
-    // Tries a missing listening program, one that fails, and one that reads nothing and writes a lot.
+    // Tries a missing listening program, a program that fails, and a program that reads nothing and writes a lot.
     for script in [None, Some("exit 3\n"), Some("yes | head -c 1000000 >&2; exit 1\n")] {
         match script {
             None => _ = fs::remove_file(folder.join("listen")),

@@ -265,8 +265,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             ensure(all.status.code() == Some(17 + 8), text(&all.stdout))?;
             let (stdout, both) = (text(&all.stdout), "all/copy.ndf and all/orders_2.ndf: both are file");
             ensure(stdout.contains(both) && stdout.contains("2 sound, 1 not sound, 1 not checked"), stdout.clone())?;
-            // Deletes the primary file of this database. The other databases must be checked, and the missing primary
-            // file must be reported.
+            // Deletes the primary file of the database with two files. The other databases must be checked, and the
+            // missing primary file must be reported.
             fs::remove_file(folder.join("all/copy.ndf"))?;
             fs::remove_file(folder.join("all/orders.mdf"))?;
             let all = mdfsck(folder, &["check", "all"]);
@@ -362,7 +362,7 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
         }),
         ("of backups in a folder the newest is checked, and said; --set last and --set all", |folder| {
             make(folder)?;
-            // Writes two backup sets of a sound database, then two of a damaged one.
+            // Writes two backup sets of a sound database, then two backup sets of a damaged database.
             let new = ["lab", "backup", "damaged", "--since", "b", "--kind", "diff", "--sets", "2", "-o", "bak"];
             ensure(mdfsck(folder, &new).status.success(), "lab backup")?;
             let check = |arguments: &[&str]| mdfsck(folder, &[&["check", "--no-infomsgs"], arguments].concat());

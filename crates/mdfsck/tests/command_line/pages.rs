@@ -28,8 +28,8 @@ pub(super) fn in_a_browser() -> Vec<Trial> {
 
 /// The widths of a desktop and a phone in pixels, each in light and dark mode.
 const SCREENS: [(u32, bool); 4] = [(1280, false), (1280, true), (390, false), (390, true)];
-/// The maximum number of elements on a page for which the test requires that the keyboard reaches them. A page with
-/// more elements is tested only up to this number, because its later elements are similar.
+/// The test requires that the keyboard reaches the elements of a page, but only up to this number of elements. On a
+/// page with more elements, the later elements are similar to the tested elements.
 const MOST_STOPS: usize = 50;
 
 /// A script that lists the faults of a page: elements that do not fit on the screen, cannot be read, or have no

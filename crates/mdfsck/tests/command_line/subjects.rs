@@ -40,7 +40,7 @@ pub(crate) struct Database {
     /// The number of a leaf page of a B-tree. The page has neighbors on both sides, and its parent page stays sound if
     /// page `other` is damaged.
     pub(crate) leaf: usize,
-    /// The number of a leaf page of another B-tree.
+    /// The number of a leaf page of a B-tree other than the B-tree that contains page `leaf`.
     pub(crate) other: usize,
     /// A range of allocated pages. A test may remove every second page of the range.
     pub(crate) many: RangeInclusive<usize>,

@@ -25,8 +25,8 @@ pub(crate) fn with_terminal() -> Vec<(&'static str, Test)> {
     all
 }
 
-/// The output of runs over the databases of the demo must equal the output in the documentation: the README shows it on
-/// a terminal, docs/running.md in a pipe. The time of a run is not compared.
+/// The output of runs over the databases of the demo must equal the output in the documentation: the README shows the
+/// output on a terminal, and docs/running.md shows the output in a pipe. The time of a run is not compared.
 fn shown_runs(folder: &Path) -> Result<(), Failed> {
     let without_time = |text: &str| -> String {
         let line = |line: &str| match line.split_once(" pages in ") {

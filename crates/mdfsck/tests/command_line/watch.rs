@@ -635,8 +635,8 @@ fn chains(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.code() == Some(0), format!("{output:?}"))
 }
 
-/// Changes one bit of the position that a part of the log has in the backup. The reader then skips this part, so the
-/// backup must not be reported as sound.
+/// Changes one bit of the number that says where a part of the log is stored in the backup. The reader then skips this
+/// part, so the backup must not be reported as sound.
 fn log_with_a_gap(folder: &Path) -> Result<(), Failed> {
     lab(folder, &["chain", "c", "--transactions", "40"])?;
     fs::create_dir(folder.join("backups"))?;

@@ -27,7 +27,8 @@ pub(crate) fn trials(files: &Path, lists: &Path) -> Vec<Trial> {
 
 pub(crate) const LISTS: [&str; 3] = ["expected.tsv.gz", "expected2.tsv.gz", "expected-backups.tsv.gz"];
 
-/// For each file of a list, the number of live rows in its heaps and clustered indexes.
+/// For each data file that `list` names, the number of live rows of each object. Counts only the rows of heaps and
+/// clustered indexes.
 pub(crate) fn expected(list: &Path) -> BTreeMap<String, Counts> {
     let mut text = String::new();
     let file = fs::File::open(list).expect("a list of the corpus");

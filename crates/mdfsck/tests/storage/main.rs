@@ -76,7 +76,7 @@ impl Sample {
         self.forms.iter().flat_map(|(_, names)| names)
     }
 
-    /// The output of a check of these files if they are on disk.
+    /// The output of a check of the files `names` on disk, without object storage.
     fn expected(&self, names: &[String], options: &[&str]) -> Output {
         let paths: Vec<String> = names.iter().map(|name| self.path(name).display().to_string()).collect();
         run(&["check"], &paths, options, &[])

@@ -181,7 +181,7 @@ fn a_stripe_whose_media_header_is_damaged_is_named_as_the_cause() {
                 let name = damaged.display();
                 match check(&[of, &set.files].concat()) {
                     // If the IDs of the media set are still readable in the damaged header, the check is not refused.
-                    // It must then report a finding.
+                    // The check must then report a finding.
                     Ok(report) => assert!(!report.findings.is_empty(), "{name}: nothing found"),
                     Err(OpenError::UnknownMedia { path }) if path == *damaged => refused += 1,
                     Err(error) => panic!("{name}: {error}"),

@@ -99,7 +99,7 @@ fn is_not_verified(folder: &Path, what: &str, words: &str) {
     assert!(extracted.status.code() == Some(16) && !folder.join("out").exists(), "{what}: {extracted:?}");
 }
 
-/// Runs `audit`. It must report that it could not compare the pages with all of the log or with a part of it. It must
+/// Runs `audit`. It must report that it could not compare the pages with the log, or with a part of the log. It must
 /// not report that the log belongs to other files.
 fn is_not_compared(folder: &Path, what: &str) {
     let audit = run(folder, &["audit", MDF, LDF]);

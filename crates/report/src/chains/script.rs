@@ -1,4 +1,4 @@
-//! RESTORE statements for a path, for a person to review and run: `mdfsck chain --script`.
+//! RESTORE statements for a chain of backups, for a person to review and run: `mdfsck chain --script`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,7 +10,7 @@ use source::storage::device;
 use super::{Found, until};
 use crate::text_table::printable;
 
-/// The number of log backups at the end of a path that are restored with STOPAT. Backup labels give times in whole
+/// The number of log backups at the end of a chain that are restored with STOPAT. Backup labels give times in whole
 /// seconds, so the second-last log backup may also contain the requested point in time.
 const STOPPED: usize = 2;
 

@@ -34,7 +34,7 @@ impl Verified {
         }
     }
 
-    /// Whether the restore of this path succeeded and the check of the restored database found no errors.
+    /// Whether the restore of this chain succeeded and the check of the restored database found no errors.
     pub fn is_usable(&self) -> bool {
         matches!(self.state(), "sound" | "incomplete")
     }

@@ -131,8 +131,9 @@ fn durations(group: &Group) -> String {
     )
 }
 
-/// The heat map of checkpoints per hour. Each day with checkpoints has a row. The columns are hours of the day, from
-/// the first hour to the last hour with checkpoints on any day. The more checkpoints, the darker the cell.
+/// The heat map of checkpoints per hour. Each day with checkpoints has a row. The columns are hours of the day. They
+/// include every hour with checkpoints on any day, and begin and end at a multiple of [`HOURS_OF_LABEL`]. The more
+/// checkpoints, the darker the cell.
 fn heat_map(group: &Group) -> String {
     let hours = by_hour(&group.checkpoints);
     let (Some((first, _)), Some((last, _))) = (hours.first_key_value(), hours.last_key_value()) else {

@@ -39,8 +39,8 @@ pub fn write_states_json(states: &[State], out: &mut dyn io::Write) -> io::Resul
     })
 }
 
-/// Writes a line for each database with the time of the oldest page read and of the oldest verification of
-/// cross-references.
+/// Writes a line for each database: when the least recently read page was read, and when the least recently verified
+/// cross-reference was verified.
 ///
 /// # Errors
 /// If writing to `out` fails.
@@ -179,7 +179,7 @@ pub fn write_objects_json(objects: &[ObjectRow], out: &mut dyn io::Write) -> io:
     })
 }
 
-/// Writes the findings that appeared and disappeared between two runs, and the counts of both kinds.
+/// Writes the findings that appeared and the findings that disappeared between two runs, and the number of each.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -22,14 +22,14 @@ pub(super) const NAME_CHARS: usize = 128;
 /// Maximum number of characters of an error, of paths and of other texts of a run.
 pub(super) const TEXT_CHARS: usize = 400;
 
-/// The whole estate.
+/// All databases of a history, as the page shows them.
 #[derive(Serialize)]
 pub(super) struct Estate {
     sound: u64,
     corrupt: u64,
     unknown: u64,
     rows: Vec<Row>,
-    /// The number of databases that are not among the rows.
+    /// The number of databases for which `rows` has no row.
     more: u64,
     /// The newest failed runs.
     failed: Vec<Failed>,

@@ -8,7 +8,7 @@ use super::date;
 use crate::explain::Explained;
 use crate::html::Budget;
 
-/// Maximum number of characters of a message, and of a name.
+/// Maximum number of characters of a message. The next constant is the maximum number of characters of a name.
 const TEXT_CHARS: usize = 1200;
 const NAME_CHARS: usize = 160;
 

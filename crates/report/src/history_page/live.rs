@@ -30,9 +30,9 @@ pub(super) struct Running {
     is_stopped: bool,
     /// Seconds from the start to the last report.
     seconds: f64,
-    /// The current phase. The three fields after this field describe the phase: its duration so far, the number of
-    /// pages that it has processed, and the number of all its pages. Both numbers of pages are 0 if the number of all
-    /// pages is unknown.
+    /// The current phase. The next three fields are the seconds since the phase began, the number of pages processed in
+    /// this phase, and the number of pages to process in it. If the number of pages to process is unknown, both numbers
+    /// of pages are 0.
     phase: &'static str,
     phase_seconds: f64,
     done: u64,

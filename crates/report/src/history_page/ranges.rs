@@ -3,13 +3,14 @@
 use history::{History, Result, time};
 use serde::Serialize;
 
-/// A data file and its ranges.
+/// A data file and its ranges of pages.
 #[derive(Serialize)]
 pub(super) struct File {
     id: u16,
     pages: u64,
-    /// Consecutive ranges of pages, from page 0. Each has its number of pages and the time of its last read, in seconds
-    /// since 1970: -1 if the pages were never read, -2 if no page of the range is in use.
+    /// Consecutive ranges of pages, from page 0. Each range has its number of pages and the time of its last read, in
+    /// seconds since 1970. Instead of the time, -1 means that the pages were never read, and -2 that no page of the
+    /// range is in use.
     ranges: Vec<(u64, i64)>,
 }
 
@@ -19,8 +20,8 @@ const UNUSED: i64 = -2;
 /// Maximum number of files that are shown.
 const MOST_FILES: usize = 500;
 
-/// The ranges of a database's files, and the number of files left out. If there are more than `most` ranges, neighbors
-/// are merged in pairs; a merged range has the older time.
+/// The page ranges of a database's files, and the number of files left out. If there are more than `most` ranges,
+/// adjacent ranges are merged in pairs, and a merged range gets the older of the two times.
 pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Vec<File>, u64)> {
     let mut files: Vec<File> = Vec::new();
     let (mut count, mut more, mut last) = (0, 0, None);

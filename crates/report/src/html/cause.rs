@@ -15,7 +15,7 @@ pub(crate) struct Cause {
     pub(crate) what: Vec<What>,
     /// The number of places that are not listed, because they are only consequences of this cause.
     pub(crate) follows: usize,
-    /// Findings that were demoted because this cause may explain them.
+    /// Demoted findings, which are listed only here because this cause may explain them.
     pub(crate) demoted: Vec<String>,
     pub(crate) more_demoted: u64,
 }

@@ -38,8 +38,8 @@ impl Budget {
         Self { left: bytes }
     }
 
-    /// The first `most` characters of `text`, as [`shown_to`] escapes them. If they exceed the budget, returns `None`,
-    /// and nothing is left of the budget.
+    /// The first `most` characters of `text`, as [`shown_to`] escapes them. If the escaped text exceeds the budget,
+    /// returns `None` and sets the budget to zero.
     pub(crate) fn take(&mut self, text: &str, most: usize) -> Option<String> {
         let shown = shown_to(text, most);
         let left = self.left.checked_sub(bytes_in_json(&shown));

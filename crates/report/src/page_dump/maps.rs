@@ -69,7 +69,8 @@ pub(super) fn runs_of(parsed: &Parsed, at: PageId) -> (&'static str, Vec<Run>) {
     (title, runs(u64::from(base), u64::from(EXTENT_PAGES), bits, text))
 }
 
-/// Combines neighbors with the same state into runs. `last` of a run is the first page of its last element.
+/// Combines adjacent pages or extents with the same state into runs. `base` is the first page number; `step` is 1 for
+/// pages and 8 for extents. `last` of a run of extents is the first page of its last extent.
 fn runs<T: PartialEq>(base: u64, step: u64, states: impl Iterator<Item = T>, text: impl Fn(&T) -> String) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut current: Option<T> = None;

@@ -148,7 +148,8 @@ fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Pl
     places
 }
 
-/// The rowsets by object ID and index ID. An index with several partitions has the rowset of the first partition.
+/// The rowsets by object ID and index ID. If an index has several partitions, the map contains the rowset of the first
+/// partition.
 pub(crate) fn names_of(report: &Report) -> BTreeMap<(i32, i32), &RowsetCounts> {
     let mut names = BTreeMap::new();
     for rowset in &report.rowsets {

@@ -239,7 +239,8 @@ pub(crate) fn level(report: &Report) -> &'static str {
     }
 }
 
-/// Whether the backup came from standard input. If so, only the check can be repeated.
+/// Whether the backup came from standard input. If so, no other command can read the backup, so only the check is
+/// suggested again.
 fn is_pipe(paths: &str) -> bool {
     paths.split(' ').any(|path| path == "-")
 }

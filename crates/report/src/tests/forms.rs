@@ -17,8 +17,8 @@ fn cells(text: &str, number: &str, columns: &[&str]) -> Vec<Vec<String>> {
     rows.map(|row| at.iter().map(|at| row[*at].to_owned()).collect()).collect()
 }
 
-/// A report about two damaged leaf pages of one index. For each leaf, it has three findings; one refers to the entry
-/// for this leaf on the parent page.
+/// A report about two damaged leaf pages of one index. The report has three findings for each leaf. One of the three
+/// refers to the entry for this leaf on the parent page.
 fn two_leaves() -> Report {
     let mut report = report("Shop", 5);
     let owner = owner(100, 7, 8);

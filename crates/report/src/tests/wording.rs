@@ -22,8 +22,8 @@ use crate::message::{self, Message};
 /// 8928 has two spaces in a row, as servers print it.
 const SYS_MESSAGES: &str = include_str!("wording/sys_messages.tsv");
 
-/// Lines that servers printed, each with its case and message number. If the same message occurs several times in a
-/// case with the same wording, the file has one line (docs/format/cases.md).
+/// Lines that servers printed, each with its case and message number. A message that occurs several times in a case
+/// with equal wording has only one line in the file (docs/format/cases.md).
 const PRINTED: &str = include_str!("wording/printed.tsv");
 
 /// Lines in the cases that differ from the lines of this program, with the reason.
@@ -260,12 +260,12 @@ fn names(command: &str) -> Names<'_> {
     Names { database: "Shop", database_id: 5, command }
 }
 
-/// The same check in the registry, as a static reference.
+/// Finds the check in the registry that equals `check`, and returns a static reference to it.
 fn find(check: &Check) -> &'static Check {
     registry::ALL.iter().copied().find(|other| *other == check).unwrap()
 }
 
-/// The same name in the check's template, as a static reference.
+/// Finds the placeholder `name` in the template of a check, and returns its name as a static text.
 fn static_name(check: &Check, name: &str) -> &'static str {
     let template = find(check).template;
     let start = template.find(&format!("{{{name}")).map_or(0, |at| at + 1);

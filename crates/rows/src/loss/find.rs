@@ -119,7 +119,7 @@ struct Partition<'a> {
     names: Vec<String>,
 }
 
-/// A run of lost pages; the page after it is not known yet.
+/// A run of lost pages, as long as the page after the run is not known.
 struct Open {
     pages: Vec<PageId>,
     left: Option<PageId>,
@@ -175,7 +175,7 @@ impl<'a> Partition<'a> {
             }
             before = Some(child);
         });
-        // If the walk ended early, only the links of the last page can name the next leaf page.
+        // If the walk ended early, only the link in the last page of the run can name the leaf page after the run.
         runs.extend(open.map(|run| {
             let right = run.pages.last().filter(|_| !is_whole);
             let right = right.and_then(|last| by_links(self.source, self.unit, *last).right);
@@ -199,7 +199,8 @@ impl<'a> Partition<'a> {
         runs
     }
 
-    /// Adds the damaged leaf pages that follow in one direction, while each page links back to the page before it.
+    /// Adds the damaged leaf pages that follow in one direction. Stops at a page that does not link back to the page
+    /// before it.
     fn extend(
         &self,
         pages: &mut Vec<PageId>,
@@ -226,7 +227,8 @@ impl<'a> Partition<'a> {
         (header.page_id() == page && names(&header, self.unit.id) && is_leaf).then_some(header)
     }
 
-    /// Completes a run. If the level above gives no limits, the keys of the rows on the neighboring pages are used.
+    /// Completes a run with the limits of its keys. A limit that the level above does not give is the nearest key on
+    /// the neighboring page.
     fn close(&self, run: Open, right: Option<PageId>, to: Option<KeyBound>) -> Run {
         let mut scratch = LeafScratch::default();
         let mut edge = |page: Option<PageId>, last: bool| {
@@ -243,7 +245,8 @@ impl<'a> Partition<'a> {
         Run { pages: run.pages, which }
     }
 
-    /// Whether the list contains only the root. The root is then the only leaf page of the tree, so it held all keys.
+    /// Whether `pages` contains only the root of the tree. The root is then the only leaf page of the tree, so it held
+    /// all keys.
     fn is_only_leaf(&self, pages: &[PageId]) -> bool {
         pages == [self.unit.root]
     }
@@ -263,8 +266,8 @@ impl<'a> Partition<'a> {
         let room = (!self.rowset.is_row_compressed()).then_some(room);
         if let (Some(read), Ok(stored)) = (read, u64::try_from(self.rowset.rows))
             && let Some(lost) = stored.checked_sub(read)
-            // The catalog's row count may be wrong, as often in old databases. The count is not used if more rows would
-            // be lost than fit on the pages.
+            // The catalog's row count may be wrong; it often is in old databases. The count is not used if it would
+            // mean that more rows are lost than fit on the pages.
             && room.is_none_or(|room| lost <= room)
         {
             return LostRows { least: lost, most: Some(lost), basis: CountBasis::StoredCount };

@@ -69,7 +69,8 @@ fn home(record: &Record<'_>, place: RecordId) -> Option<RecordId> {
         RecordKind::Primary => Some(place),
         RecordKind::Forwarded => {
             let (bytes, _) = record.variable(record.variable_count())?;
-            // In a compressed row, the place of the back pointer is undocumented.
+            // The place of the back pointer in a compressed row is undocumented, so a row that was expanded from a
+            // compressed row has a placeholder that points to no page.
             RecordId::read(bytes, 2).filter(|home| !home.page.is_none())
         }
         _ => None,

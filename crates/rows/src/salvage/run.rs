@@ -149,7 +149,8 @@ impl<'a> Pass<'a> {
                     Fetched::Sound(bytes) if open.contains(&page) && is_leaf_of(&bytes, page, unit.id) => {
                         self.doubtful_page(partition, page, Doubtful::UseUnknown, (&mut *reader, &mut *sink))?;
                     }
-                    // The page does not belong to the table, even if it is in use.
+                    // The page may have been freed, and its content does not belong to the table, so it has no rows of
+                    // the table.
                     Fetched::Sound(_) | Fetched::WrongId(_) if open.contains(&page) => {}
                     _ => {
                         let why: WhyDamaged = match open.contains(&page) {

@@ -120,7 +120,7 @@ impl Table {
 }
 
 /// The positions of an object's rowsets: those of its clustered index, or those of its heap if it has no clustered
-/// index. A damaged catalog may name both.
+/// index. A damaged catalog may contain rowsets of both kinds.
 fn rowset_places(database: &Database, object_id: i32) -> impl Iterator<Item = usize> + '_ {
     let of = move |rowset: &Rowset, index: i32| rowset.object_id == object_id && rowset.index_id == index;
     let index = i32::from(database.rowsets.iter().any(|rowset| of(rowset, 1)));

@@ -12,8 +12,8 @@ pub(super) const MAX_DEPTH: usize = 32;
 /// The size of the child pointer, which is at the end of an entry's fixed-length part
 /// (docs/format/index-records.md#non-leaf-entries).
 const CHILD_BYTES: usize = 6;
-/// Status bit of records in a compressed index. It is unknown where their child pointer is, so the walk uses the links
-/// between leaf pages instead.
+/// Status bit of records in a compressed index. It is unknown where such records store the child pointer, so the walk
+/// follows the links between leaf pages instead.
 const COMPRESSED: u8 = format::record::status::COMPRESSED;
 
 /// Walks the leaf pages of an allocation unit. The pages of a level form a doubly linked list, and the first page has
@@ -151,8 +151,8 @@ impl<'a> Leaves<'a> {
         Err(at)
     }
 
-    /// The first leaf page of a tree with compressed entries. It is the first page in the catalog, and must have no
-    /// left neighbor.
+    /// The first leaf page of a tree with compressed entries. The catalog names this page as the first page of the
+    /// allocation unit. The page must have no left neighbor.
     fn start_of_compressed(&self) -> Result<State, PageId> {
         let at = self.unit.first_page;
         match fetch(self.source, at) {

@@ -9,7 +9,8 @@ use std::io::Write;
 
 use crate::Unreadable;
 
-/// Ranges of numbers, each with its first number and its bits from high to low. `x` is a digit and `T` is the last bit.
+/// Ranges of numbers, each with its first number and its bits from high to low. `x` is a bit of the number's distance
+/// from the first number, and `T` is the last bit.
 const PATTERNS: [(i64, &str); 13] = [
     (0, "01xxT"),
     (4, "100xxT"),

@@ -151,8 +151,8 @@ impl Shapes {
         let count = starts.len() - 1;
         let mut all: Vec<Shape> = Vec::new();
         let mut path: Vec<usize> = Vec::new();
-        // `ended` is the number of the last nonempty shape, and `begin` is its first figure. The last figure is not
-        // known yet for this shape and for all later shapes.
+        // `ended` is the number of the last nonempty shape, and `begin` is the first figure of this shape. The last
+        // figure of this shape is not known yet, nor are the last figures of the shapes after it.
         let (mut begin, mut ended) = (0, 0);
         for (number, shape) in shapes.chunks_exact(SHAPE_BYTES).enumerate() {
             let (parent, first) = (u32_at(shape, 0)?.cast_signed(), u32_at(shape, 4)?.cast_signed());

@@ -72,7 +72,8 @@ struct Document<'b, 'o> {
     /// The qualified names of the open elements.
     open: Vec<(&'b [u8], &'b [u8])>,
     state: State,
-    /// Whether the last token was a value other than text. The next value is then another item of a list.
+    /// Whether the last token was a value other than text. If the next token is such a value too, both are items of one
+    /// list.
     after_item: bool,
     altered: bool,
 }

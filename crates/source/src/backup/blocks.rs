@@ -32,7 +32,7 @@ const BYTES_PER_DAMAGE: usize = 2 * size_of::<Damage>();
 /// The most types of blocks with unknown content that are counted type by type. Blocks of further types are counted
 /// together.
 const MOST_TYPES: usize = 64;
-/// The tag under which blocks of further types are counted together.
+/// The tag under which the blocks of all further types are counted, after [`MOST_TYPES`] types.
 const OTHER_TYPES: Tag = *b"????";
 
 /// The four letters that name the type of a block or stream.

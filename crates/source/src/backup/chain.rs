@@ -150,8 +150,8 @@ struct Model<'s> {
     fulls: Vec<usize>,
     /// The complete and undamaged differential backups of each full backup.
     differentials: HashMap<usize, Vec<usize>>,
-    /// The possible starts of a restore on each line: each full backup alone, and each full backup with one of its
-    /// differential backups.
+    /// The possible starts of a restore on each line of recovery forks: each full backup alone, and each full backup
+    /// with one of its differential backups.
     starts: Vec<Vec<Start>>,
 }
 
@@ -189,13 +189,13 @@ impl<'s> Model<'s> {
         starts
     }
 
-    /// The differential backups of a full backup that belong to a line.
+    /// Those differential backups of a full backup that belong to a line of recovery forks.
     fn differentials_on(&self, line: usize, full: usize) -> impl Iterator<Item = usize> + '_ {
         let differentials = self.differentials.get(&full).into_iter().flatten().copied();
         differentials.filter(move |&index| self.is_on(line, index))
     }
 
-    /// The possible starts of a restore on a line.
+    /// The possible starts of a restore on a line of recovery forks.
     fn starts(&self, line: usize) -> &[Start] {
         self.starts.get(line).map(Vec::as_slice).unwrap_or_default()
     }
@@ -224,24 +224,26 @@ impl<'s> Model<'s> {
         line.zip(self.set(index)).is_some_and(|(line, set)| line.has(&set.set.config))
     }
 
-    /// The steps of a restore: the sets of `start`, followed by the log backups of the line, beginning with the log
-    /// backup that has the number `first`.
+    /// The steps of a restore on a line of recovery forks: the sets of `start`, followed by the log backups of the
+    /// line, beginning with the log backup that has the number `first`.
     fn steps(&self, line: usize, start: Start, first: Option<usize>) -> impl Iterator<Item = usize> + '_ {
         let logs = self.logs.get(line);
         let after = logs.into_iter().flat_map(move |logs| logs.from(first).filter_map(|number| logs.sets.get(number)));
         std::iter::once(start.full).chain(start.differential).chain(after.copied())
     }
 
-    /// The missing log of a line after `reached` (first LSN, end LSN); `None` if no later log backup exists.
+    /// The log that is missing on a line of recovery forks after the LSN `reached` (first LSN, end LSN); `None` if no
+    /// later log backup exists.
     fn gap_after(&self, line: usize, reached: Option<Lsn>) -> Option<(Lsn, Lsn)> {
         let lsns = &self.logs.get(line)?.lsns;
         let later = lsns.get(lsns.partition_point(|(first, _)| *first <= reached)..).unwrap_or_default();
         reached.zip(later.iter().find_map(|(first, _)| *first))
     }
 
-    /// The chain that starts at a full backup, and the number of the line of recovery forks that it follows. A chain
-    /// with more than `most` steps omits most of its log backups. If the full backup is on several lines, the line that
-    /// the database followed last is used. `None` if no line has a path from the full backup.
+    /// The chain that starts at a full backup, and the index of the line (the sequence of recovery forks) that the
+    /// chain follows. A chain with more than `most` steps omits most of its log backups. If the full backup is on
+    /// several lines, the line that the database followed last is used. `None` if no line has a path from the full
+    /// backup.
     fn chain(&self, full: usize, most: usize) -> Option<(usize, Chain)> {
         let lines = self.lines.with(&self.set(full)?.set.config);
         let reaches: Vec<Reach> = lines.filter_map(|line| Reach::of(self, full, line)).collect();
@@ -275,7 +277,7 @@ struct Start {
 }
 
 impl Start {
-    /// The last set to restore.
+    /// The set that is restored last at this start: the differential backup if there is one, otherwise the full backup.
     fn set(self) -> usize {
         self.differential.unwrap_or(self.full)
     }
@@ -283,7 +285,7 @@ impl Start {
 
 /// The path from a full backup to the end of one line of recovery forks.
 struct Reach {
-    /// The number of the line of recovery forks.
+    /// The index of the line (the sequence of recovery forks) that the path follows.
     line: usize,
     /// The differential backups of the full backup on this line.
     differentials: Vec<usize>,
@@ -309,8 +311,8 @@ impl Reach {
         let ways = starts.map(|start| (logs.reach(model.last_lsn(start.set())), start));
         let ((reached, first), start) = ways.reduce(|best, way| if way.0.0 > best.0.0 { way } else { best })?;
         let end = first.and_then(|first| logs.sets.get(logs.way(first).end)).copied().unwrap_or(start.set());
-        // If the path ends in an earlier fork of this line, it is left out here: it belongs to the line that ends with
-        // that fork.
+        // A path that ends in an earlier fork of this line is left out here, because it belongs to the line that ends
+        // with that fork.
         let end_fork = &model.set(end)?.set.config.recovery_fork_id;
         let is_there = way.last().is_some_and(|fork| fork.id == *end_fork);
         is_there.then_some(Self { line, differentials, start, first, reached, end })

@@ -133,9 +133,9 @@ pub(super) fn by_database(media: &[BackupMedia]) -> Vec<(String, Vec<ChainSet>)>
     join_renamed(finished.collect())
 }
 
-/// Joins the sets of a database that was renamed. Two names belong to one database under two conditions. The database
-/// family, the recovery fork and the server are the same. All backups under one name ended before the first backup
-/// under the other name began. Copies of a database that were used in parallel therefore stay separate.
+/// Joins the sets of a database that was renamed. Two names belong to one database if two conditions are met: the
+/// database family, the recovery fork and the server are equal, and all backups under one name ended before the first
+/// backup under the other name began. Copies of a database that were used in parallel therefore stay separate.
 fn join_renamed(databases: Vec<(String, Vec<ChainSet>)>) -> Vec<(String, Vec<ChainSet>)> {
     let mut families: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, (_, sets)) in databases.iter().enumerate() {

@@ -279,8 +279,8 @@ impl Compressed {
         };
         match slot.get_or_init(|| self.held(file, number).ok()) {
             Some(held) => {
-                // The group may have been cached before a call of `BackupPages::forget_seen`, which cleared its mark.
-                // It is therefore marked as read once more.
+                // The group may have been cached before `BackupPages::forget_seen` cleared its mark, so the group is
+                // marked as read once more.
                 self.saw(number, held.bad);
                 with(held)
             }
@@ -371,8 +371,8 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
     taken
 }
 
-/// Decompresses a record's payload into `out`, whose length must be the size of the content. Returns whether it
-/// succeeded.
+/// Decompresses a record's payload into `out`, whose length must be the size of the content. Returns whether the
+/// decompression succeeded.
 fn expand(payload: &[u8], out: &mut [u8]) -> bool {
     // A payload with the same length as its content is stored uncompressed.
     if payload.len() == out.len() {

@@ -8,7 +8,7 @@ use format::bytes::{array_at, u16_at, u32_at, u64_at, utf16};
 
 use super::room::{MOST_FILES, MOST_OBJECTS, Room, at_most};
 
-/// Length of an object's tag and length field.
+/// Total length in bytes of the tag and the length field with which an object begins.
 const HEAD_BYTES: usize = 8;
 /// The most bytes to read of one object: its fields, and three texts of at most 64 KB.
 const MAX_OBJECT_BYTES: u64 = 256 << 10;

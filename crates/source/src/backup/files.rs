@@ -16,8 +16,8 @@ use super::placement::{Placed, Stripes};
 use super::places::FRAME_BYTES;
 use super::sets::{BackupMedia, BackupSet};
 
-/// Returns a key that sorts the sets of one database by age, because LSNs grow with time. If there are copies of a set,
-/// the copy with the most stripes sorts last.
+/// Returns a key that sorts the sets of one database by age. The key begins with the last LSN, because LSNs grow with
+/// time. If there are copies of a set, the copy with the most stripes sorts last.
 fn age(set: &BackupSet, missing_stripes: u16) -> impl Ord + use<> {
     (set.config.last_lsn, set.config.finished.clone(), Reverse(missing_stripes))
 }

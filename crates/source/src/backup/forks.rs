@@ -65,11 +65,12 @@ pub(super) struct Lines {
     through: HashMap<Option<String>, Vec<usize>>,
 }
 
-/// For each recovery fork, its parent fork and the LSN at which it began.
+/// For each recovery fork, its parent fork, and the LSN at which the recovery fork branched off from the parent.
 type Parents<'a> = BTreeMap<Option<&'a String>, (Option<&'a String>, Lsn)>;
 
 impl Lines {
-    /// Finds the lines of `sets`; `bases` holds the full backup of each differential backup.
+    /// Finds the lines of recovery forks that occur in `sets`; `bases` holds the full backup of each differential
+    /// backup.
     pub(super) fn of(sets: &[ChainSet], bases: &[Option<usize>]) -> Self {
         let forks: BTreeSet<Option<&String>> =
             sets.iter().map(|set| set.set.config.recovery_fork_id.as_ref()).collect();
@@ -94,7 +95,7 @@ impl Lines {
         self.lines.get(number)
     }
 
-    /// The numbers of the lines to which a set belongs.
+    /// The numbers of the lines of recovery forks to which a set belongs.
     pub(super) fn with<'a>(&'a self, config: &'a SetConfig) -> impl Iterator<Item = usize> + 'a {
         let through = self.through.get(&config.recovery_fork_id).map(Vec::as_slice).unwrap_or_default();
         through.iter().copied().filter(|number| self.get(*number).is_some_and(|line| line.has(config)))

@@ -21,7 +21,8 @@ pub fn xpress(bytes: &[u8]) {
     assert_eq!(decompressed(block, one_by_one.len()), is_whole.then_some(one_by_one));
 }
 
-/// Decompresses a block into `out`, whose length must be the size of the content. Returns whether it succeeded.
+/// Decompresses a block into `out`, whose length must be the size of the content. Returns whether the decompression
+/// succeeded.
 pub fn decompress(block: &[u8], out: &mut [u8]) -> bool {
     xpress::decompress(block, out).is_ok()
 }

@@ -57,7 +57,7 @@ impl LogPortion {
             let before = self.held_bytes();
             match (Block::restore(bytes), size) {
                 (Ok(block), _) => self.block(&block),
-                // A block with a correct checksum but an unknown format is not damaged.
+                // A block with a correct checksum but an unknown format is not damaged, but its changes are unknown.
                 (Err(BlockFault::Format(_) | BlockFault::Records), Some(_)) => self.is_unknown = true,
                 _ => {
                     self.bad(at);
@@ -107,14 +107,15 @@ impl LogPortion {
                 Some(change) => {
                     let last = self.changes.entry(change.page).or_default();
                     *last = lsn.max(*last);
-                    // The transaction may have begun before the start of this log. Its first record here therefore adds
-                    // it to `open`.
+                    // The transaction may have begun before the start of this log. In this case, its first record in
+                    // this log adds the transaction to `open`.
                     if transaction != TransactionId::default() {
                         self.open.insert(transaction);
                         self.changed.insert((transaction, change.page));
                     }
                 }
-                // The operation changes a page, but this record does not contain the page ID.
+                // The record contains no page ID. If its operation changes a page nevertheless, the changes are not
+                // completely known.
                 None => self.is_unknown |= operation.is_on_a_page(),
             },
         }
@@ -130,7 +131,7 @@ impl LogPortion {
         }
     }
 
-    /// Must be called at the end of the log. Stores the pages that still-open transactions changed in `undone`, because
+    /// Must be called at the end of the log. Stores in `undone` the pages that still-open transactions changed, because
     /// a restore rolls these transactions back.
     pub(crate) fn finish(&mut self) {
         self.undone = std::mem::take(&mut self.changed).into_iter().map(|(_, page)| page).collect();

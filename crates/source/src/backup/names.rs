@@ -74,7 +74,7 @@ pub(crate) enum Identity {
     Filler,
 }
 
-/// The names found in the pages of an extent.
+/// The names found in the pages of one extent. A name is the extent to which a page ID belongs.
 pub(crate) struct Names {
     /// Each distinct name: index of the file, and number of the extent.
     pub(crate) found: Vec<(u16, u32)>,
@@ -83,8 +83,9 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Chooses one of the names; the others come from old pages. `before` is the name of the previous extent. The
-    /// result is the smallest name that is greater than `before`.
+    /// Determines the identity of the extent; `before` is the name of the previous extent. The name of the extent is
+    /// the smallest of its names that is greater than `before`. If no name is greater, and the extent has only one
+    /// name, this name is used. Other names come from old pages.
     pub(crate) fn identity(&self, before: Option<(u16, u32)>) -> Identity {
         let in_order = self.found.iter().filter(|name| before.is_none_or(|before| **name > before));
         match (in_order.min(), self.found.as_slice()) {

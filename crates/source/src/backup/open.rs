@@ -257,8 +257,8 @@ pub(super) fn size_of_files(paths: &[PathBuf], input: Option<&File>) -> u64 {
     named.chain(input.and_then(|file| file.metadata().ok()).map(|metadata| metadata.len())).sum()
 }
 
-/// Checks the labels of all files. Each file must contain a selected set and a set that is not encrypted, no set may
-/// come from a version before the oldest supported version, and no two files may hold the same stripe.
+/// Checks the labels of all files. Each file must contain a selected set, and a set that is not encrypted. No set may
+/// come from a version before the oldest supported version. No two files may hold the same stripe.
 pub(super) fn check_labels(labels: &[BackupMedia], positions: &[u16]) -> Result<(), OpenError> {
     let mut families = BTreeSet::new();
     for label in labels {

@@ -265,7 +265,8 @@ fn by_pages(
                     let file = before.map_or(0, |(file, _)| file);
                     let end = if file == index { extent } else { u32::MAX };
                     // This is the first extent with a name in the region of a stripe. The nameless extents before it
-                    // may belong to its file or to any earlier file. They are kept only if no earlier file exists.
+                    // may belong to the file of this extent or to any earlier file. They are kept only if no earlier
+                    // file exists.
                     if before.is_some() || index == 0 {
                         add(Nameless { end, ..nameless });
                     }
@@ -368,8 +369,8 @@ fn expected(media: &[Media], set: &BackupSet, places: &FilePlaces, interval: u32
 /// If the maps require more extents than there are nameless extents, the backup omitted some extents, and it is unknown
 /// which. In the first region of a full backup, readable nameless extents get numbers anyway: their pages were never
 /// written, so their order does not matter. In other regions, a wrong number would hide a good copy of another extent
-/// in the layer below, so the extents get no numbers. In a differential backup, the extents that they may be then count
-/// as missing. In a region of extents that were copied again, the first copy remains valid.
+/// in the layer below, so the nameless extents get no numbers. In a differential backup, all extents that could be one
+/// of them then count as missing. In a region of extents that were copied again, the first copy remains valid.
 fn place_nameless(
     media: &[Media],
     set: &BackupSet,

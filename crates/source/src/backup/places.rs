@@ -17,7 +17,7 @@ const PLACE_MASK: u64 = (1 << TAPE_SHIFT) - 1;
 pub(crate) struct Run {
     pub(crate) extent: u32,
     pub(crate) count: u32,
-    /// The number of the tape, and the tape offset.
+    /// The place of the first extent: the number of the tape in the high bits, and the tape offset in the low bits.
     start: u64,
 }
 

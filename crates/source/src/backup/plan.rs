@@ -199,7 +199,7 @@ impl<'a> Planner<'a> {
         plan
     }
 
-    /// Whether any of the files contains log backups of this database and no other sets of it.
+    /// Whether any of the files contains log backups of this database, but no other kind of set of this database.
     fn has_file_of_logs(&self) -> bool {
         let mut files: HashMap<&PathBuf, bool> = HashMap::new();
         for set in self.sets {

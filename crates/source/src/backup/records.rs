@@ -14,7 +14,7 @@ use crate::positioned::{SharedFile, read_fully_at};
 pub(super) const END_BYTES: u64 = 2 * 4096;
 /// Bytes per read where records are small or damaged.
 const WINDOW_BYTES: usize = 256 << 10;
-/// If a header is less than this number of bytes from the last request, the read includes the following headers,
+/// If a header is less than this number of bytes from the most recent request, the read includes the headers after it,
 /// because a system call for each header would be slow.
 const NEAR_BYTES: u64 = 4096;
 /// The search for the first record ends after this number of bytes. A backup in an unknown container format has no
@@ -87,8 +87,8 @@ impl Walk<'_> {
     }
 }
 
-/// The part of the file that is in memory. It advances with the walk. Running sums over its words give the checksum of
-/// any record in it without another pass over the words of the record.
+/// The part of the file that is in memory. This window advances with the walk. It keeps running sums over its words, so
+/// that the checksum of any record in the window can be computed without another pass over the record.
 struct Window<'a> {
     file: &'a SharedFile,
     length: u64,
@@ -96,9 +96,10 @@ struct Window<'a> {
     start: u64,
     bytes: Vec<u8>,
     /// For each offset in `bytes`, the XOR of the 4-byte words that precede it without a gap: the words that end at
-    /// this offset, four bytes before it, and so on. Each word is rotated right by its number.
+    /// this offset, four bytes before it, and so on. Before the XOR, each word is rotated right by its offset divided
+    /// by 4.
     sums: Vec<u32>,
-    /// The file offset of the last request for bytes.
+    /// The file offset of the most recent request for bytes.
     last: u64,
     read_bytes: u64,
     summed_bytes: u64,
@@ -221,7 +222,8 @@ impl<'a> Window<'a> {
             self.summed_bytes += 1;
         }
         let between = self.sums.get(end)? ^ self.sums.get(from)?;
-        // In a checksum, the last word is not rotated, so the sum is rotated back by the number of the last word.
+        // In a checksum, the last word is not rotated. The sum is therefore rotated back by the number of bits by which
+        // the last word was rotated.
         let sum = between.rotate_left(((end.max(4) - 4) / 4 % 32) as u32);
         if tail == 0 {
             return Some(sum);

@@ -240,7 +240,7 @@ fn first_path(set: &ChainSet) -> PathBuf {
     set.paths.first().cloned().unwrap_or_default()
 }
 
-/// Returns the labels, from which the sets that a restore to `until` cannot use are removed.
+/// Returns the labels without the sets that a restore to `until` cannot use.
 fn candidates(labels: &[BackupMedia], positions: &[u16], until: Until<'_>) -> Vec<BackupMedia> {
     let mut labels = labels.to_vec();
     let fulls = |labels: &[BackupMedia], is_wanted: &dyn Fn(&BackupSet) -> bool| {
@@ -315,7 +315,7 @@ impl<'l> Groups<'l> {
         };
         let guid = label.sets.get(index).and_then(|set| set.guid.as_deref());
         let stripes = guid.and_then(|guid| self.by_guid.get(&(label.media_set.as_deref(), guid)));
-        // The group may also contain copies of a stripe at other paths. They are left out.
+        // The group may also contain copies of a stripe at other paths. These copies are left out.
         let is_its = |&&(number, _): &&(usize, usize)| {
             self.labels.get(number).is_some_and(|label| wanted.paths.contains(&label.path))
         };

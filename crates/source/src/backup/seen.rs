@@ -81,9 +81,9 @@ impl BackupPages {
         }
     }
 
-    /// Adds the parts of the same backup that another process has read. The checksums of a region cannot be combined if
-    /// both processes have read the same extent of it. In this case the checksum of the other process is ignored, and
-    /// the extents that only the other process has read are read again at the end.
+    /// Adds the parts of this backup that another process has read. If both processes have read an extent of a region,
+    /// the two checksums of the region cannot be combined. In this case the checksum of the other process is ignored,
+    /// and the extents that only the other process has read are read again at the end.
     pub fn add_seen(&self, seen: &ContainerSeen) {
         for (sum, (of_others, runs)) in self.sums.iter().zip(&seen.regions) {
             if are_new(&sum.seen, runs) {

@@ -21,7 +21,7 @@ use codes::{COMMON, COMMON_LENGTH, Entry, LITERAL, LONG, Order, TABLE_BYTES, Tab
 const MOST_LEFT: usize = 8;
 /// Number of bytes that one copy moves.
 const STRIDE: usize = COMMON_LENGTH;
-/// Number of free bytes that [`run`] needs in `out` after its position: space for a few bytes and one copy.
+/// Number of bytes that [`run`] needs in `out` after the current position: space for a few bytes and one copy.
 const ROOM: usize = 64;
 
 /// The compressed bytes are invalid.
@@ -194,8 +194,8 @@ fn finish<const RUNS: bool>(
         let mut entry = table.entry(bits.window).ok_or(Malformed)?;
         if entry & LITERAL != 0 {
             if Entry::<RUNS>::length(entry) > out.len() - at {
-                // The entry may combine two bytes. If only one byte of output is missing, the second byte is wrong: the
-                // bits after the first code are not a code.
+                // The entry may combine the codes of two bytes. If `out` has space for only one more byte, the bits
+                // after the first code are not a code, so only the first code is decoded.
                 entry = table.single(bits.window).ok_or(Malformed)?;
             }
             bits.take(Entry::<RUNS>::bits(entry));

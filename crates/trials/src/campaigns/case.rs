@@ -34,7 +34,7 @@ impl Case<'_> {
         self.program.run(&self.arguments(&[])).end()
     }
 
-    /// The answer must equal the answer of an undisturbed run.
+    /// Checks that the answer equals the answer of an undisturbed run.
     pub(super) fn same(&self, done: &Done) -> Verdict {
         self.same_as(&self.undisturbed(), done)
     }
@@ -51,7 +51,7 @@ impl Case<'_> {
     }
 
     /// Checks that the answer equals the answer of an undisturbed run, or reports that something could not be read. In
-    /// either case, all its findings must also be findings of an undisturbed run.
+    /// either case, all findings of the answer must also be findings of an undisturbed run.
     pub(super) fn same_or_told(&self, clean: &Done, done: &Done) -> Verdict {
         if !done.is_orderly() {
             return Verdict::Broke(done.story());
@@ -97,7 +97,8 @@ impl Case<'_> {
         }
     }
 
-    /// The answer must equal the answer of an undisturbed run, or the program must refuse and give a reason.
+    /// Checks that the answer equals the answer of an undisturbed run, or that the program refused the run and gave a
+    /// reason.
     pub(super) fn same_or_refused(&self, done: &Done) -> Verdict {
         let is_refused = done.is_orderly() && done.code.is_some_and(|code| code & (BLIND | 8) != 0);
         match is_refused && !done.stderr.trim().is_empty() {
@@ -110,7 +111,7 @@ impl Case<'_> {
     }
 }
 
-/// If the exit status does not contain bit 4, the output file must have been written.
+/// Checks that the output file was written, unless the exit status contains the bit `BLIND`.
 pub(super) fn agrees(done: &Done, output: &Path) -> Verdict {
     let is_written = std::fs::read_to_string(output).is_ok_and(|text| text != BEFORE);
     match (done.code.unwrap_or(BLIND) & BLIND != 0, is_written) {

@@ -95,8 +95,8 @@ fn judge(crashed: &Crashed, older: &[u8], program: Option<&Program>, seed: u64) 
     Ok(if doubt.is_some() { Verdict::NotVerified } else { Verdict::Kept })
 }
 
-/// Checks a sound database once without its log and once with the log of another point in time. Neither may lead to
-/// findings.
+/// Checks a sound database without its log, and with the log of another point in time. Neither of the two checks may
+/// have findings.
 fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Result<(), Verdict> {
     let is_silent = |pages: &dyn PageSource, what: &str| {
         let report = check_pages(pages, seed);
@@ -118,7 +118,7 @@ fn accuses_nothing(source: &dyn PageSource, other_log: &[u8], seed: u64) -> Resu
     is_silent(&recovered.pages, "with another log")
 }
 
-/// All pages of two recoveries must have the same bytes.
+/// Checks that two recoveries lead to the same bytes on all pages.
 pub(crate) fn same_pages(one: &Recovered<'_>, other: &Recovered<'_>) -> Result<(), Verdict> {
     for file in one.pages.files() {
         for number in 0..file.pages {
@@ -150,7 +150,7 @@ fn as_the_truth(recovered: &dyn PageSource, crashed: &Crashed) -> Result<(), Ver
     }
 }
 
-/// The program must give the same answer as the library, with each set of options.
+/// Checks that the program gives the same answer as the library, with each set of options.
 fn commands(
     program: &Program,
     folder: &Path,
@@ -174,8 +174,8 @@ fn commands(
             return Err(Verdict::Broke(format!("{way:?}: recovery {state}, expected exit {code}: {}", done.story())));
         }
         let lines = lasting(&done.stdout);
-        // In a partial recovery, the program's output also lists what could not be recovered. The library's expected
-        // answer has no such lines, so the two are not compared.
+        // In a partial recovery, the program's output also lists what could not be recovered. The answer expected from
+        // the library has no such lines, so the output is not compared with it.
         let is_same = if is_partial { true } else { expected.is_json(&lines) };
         if !is_same || *first.get_or_insert_with(|| lines.clone()) != lines {
             return Err(Verdict::Differs(format!("{way:?}: another answer")));

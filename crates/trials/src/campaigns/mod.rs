@@ -192,7 +192,8 @@ impl Campaign {
     }
 }
 
-/// Runs a trial on a damaged database. `mutant` damages the first of two databases, and may use bytes of the second.
+/// Runs a trial on a damaged database. `mutant` gets two databases: it damages the first one, and may take bytes from
+/// the second one.
 fn damaged(bench: &Bench, seed: u64, mutant: impl FnOnce(&Subject, &Subject, &mut Random) -> Mutant) -> Outcome {
     let subject = bench.subjects.of(seed);
     let foreign = bench.subjects.of(seed + ANOTHER);

@@ -157,7 +157,8 @@ fn plant(
         let (kind, bytes) = match kind {
             0 => ("lost write", pair.before_redo(page, moment, random)?),
             1 => ("changed image", changed_image(pair, moment, page, source, random)?),
-            // If recovery rolls back the transaction that allocated the page, the page's content does not matter.
+            // If a transaction is open, recovery may roll back the allocation of the page, and then the page's content
+            // does not matter.
             _ if pair.has_open(moment) => return None,
             _ => ("page of the future", pair.after(page, moment, random)?),
         };

@@ -20,8 +20,8 @@ fn image(collation: u32) -> Image {
     Image::write(&alphabet::names(collation, 4000, 3), folder.path())
 }
 
-/// Returns the leaf pages of both indexes on names. They have more rows than the pages of the table and of the catalog,
-/// so the row count identifies them.
+/// Returns the leaf pages of both indexes on names. Each of these pages has more rows than any page of the table or of
+/// the catalog, so the row count identifies them.
 fn leaves(image: &Image) -> Vec<u32> {
     let is_leaf = |page: &u32| {
         let bytes = *image.page(*page);

@@ -143,8 +143,8 @@ fn a_page_that_an_older_log_gives_back_and_that_was_used_again_later_keeps_that_
     }
 }
 
-/// Returns a crashed database, and the log of another database with the same LSNs. Both are those of the trial with
-/// this number in the campaign `logs`.
+/// Returns a crashed database, and the log of another database with the same LSNs. The campaign `logs` uses this
+/// database and this log in the trial with this number.
 fn crashed_and_foreign(number: u64) -> (Crashed, Vec<u8>) {
     let mut random = Random::new(number);
     let spec = in_use::spec(&mut random, 40);

@@ -107,7 +107,7 @@ static CODED: &[Coded] = &[
 pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     for of_table in CODED.chunk_by(|one, other| one.base == other.base) {
         let base = of_table.first().map_or(0, |coded| coded.base);
-        // In some versions, a table or a column does not exist. The rules for it are then left out.
+        // Some versions lack a table or a column. The rules for a missing table or column are left out.
         let known = tables.database.columns.get(&base);
         let is_there = |name: &str| known.is_some_and(|columns| columns.iter().any(|column| column.name == name));
         let when = |coded: &Coded| coded.when.map_or(coded.column, |(column, _)| column);
@@ -131,7 +131,8 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
                 });
             }
         });
-        // The check of the references has already noted incomplete tables.
+        // The error is ignored, because the check of the references between base tables has already noted incomplete
+        // tables.
         let _: Result<(), catalog::Unread> = read;
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) {
     }
     let has_first = of_sysfiles1(tables, &mut files);
     headers(tables, &mut files);
-    // If the log is not applied yet, recovery may still change the values.
+    // If the log is not applied yet, recovery may still change the values. In this case, the notes say so.
     let is_recovered = tables.database.is_recovered(tables.source);
     let suffix = if is_recovered { "" } else { "; its log was not applied" };
     if files.left_out > 0 {
@@ -134,7 +134,8 @@ fn listed(tables: &Tables<'_>, &(table, by, own): &List, files: &mut Files, verd
         row_alone(&attributes, || format!("page {}, slot {}", at.page, at.slot), verdicts);
         files.add(number(file), FileClaim { by, attributes });
     });
-    // The check of the references has already noted incomplete tables. Some versions lack one of these tables.
+    // The error is ignored, because the check of the references between base tables has already noted incomplete
+    // tables, and some versions lack one of the tables that list files.
     let _: Result<(), catalog::Unread> = read;
     is_listed
 }

@@ -94,7 +94,8 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
             });
         }
     });
-    // The check of the references has already noted incomplete tables.
+    // The error is ignored, because the check of the references between base tables has already noted incomplete
+    // tables.
     let _: Result<(), catalog::Unread> = read;
 }
 

@@ -26,7 +26,8 @@ pub(super) fn check(tables: &Tables<'_>, rowsets: &Rowsets<'_>, verdicts: &mut V
         let Ok(index) = i32::try_from(index) else { return };
         against_rowsets(rowsets, (object, index), rowset.cast_unsigned(), place, verdicts);
     });
-    // The check of the references has already noted incomplete tables.
+    // The error is ignored, because the check of the references between base tables has already noted incomplete
+    // tables.
     let _: Result<(), catalog::Unread> = read;
     flags_of_rowsets(tables, verdicts);
     key_constraints(tables, verdicts);
@@ -43,7 +44,7 @@ fn kind_of_id(index: i64, status: i64, kind: i64, place: impl Fn() -> String, ve
         (SPATIAL.., true) => &[4],
         (i64::MIN..0, true) => return,
     };
-    // Index types above 7 were added after SQL Server 2022.
+    // Index types above 7 were added after SQL Server 2022, so it is unknown which IDs their indexes have.
     let is_known = kind <= 7;
     if is_known && !types.contains(&kind) {
         verdicts.doubt("sys.sysidxstats, type", || {

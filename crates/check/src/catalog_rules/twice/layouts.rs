@@ -122,8 +122,8 @@ fn variable_part(rowset: &Rowset, level: Level, numbers: &mut Vec<u32>) -> Optio
     wrong.map(|(_, wanted)| format!("no column, or more than one, is variable column {wanted}"))
 }
 
-/// Checks that each column in use has its own null bit, and that the highest null bit is the one in the catalog.
-/// Returns a description of the first contradiction, if any.
+/// Checks that each column in use has its own null bit, and that the highest null bit has the number that the catalog
+/// stores. Returns a description of the first contradiction, if any.
 fn null_bits(rowset: &Rowset, level: Level, is_system: bool, numbers: &mut Vec<u32>) -> Option<String> {
     let bit = |column: &RowsetColumn| column.place(level).1;
     let greatest = rowset.layout.columns.iter().map(bit).max().unwrap_or_default();
@@ -150,7 +150,8 @@ fn key_places(rowset: &Rowset, numbers: &mut Vec<u32>) -> Option<String> {
     if let Some((_, wanted)) = numbers.iter().zip(1..).find(|(number, wanted)| **number != *wanted) {
         return Some(format!("no column, or more than one, has place {wanted} in the key"));
     }
-    // Dropped columns are skipped: a heap that was a clustered index keeps the positions of a dropped key column.
+    // Dropped columns are skipped: if a clustered index was converted to a heap, the heap keeps the key positions of
+    // dropped columns.
     let is_split =
         |column: &&RowsetColumn| (column.key_ordinal > 0) != (column.node_offset != 0) && !column.is_dropped();
     let column = rowset.layout.columns.iter().find(is_split)?;

@@ -63,9 +63,9 @@ impl Declared {
             _ => info.length = u16::try_from(self.length).unwrap_or(0),
         }
         info.length = match kind {
-            // For sql_variant, syscolpars stores the length of the longest value, but the rowset does not, so 0 means
-            // any length. For text types, syscolpars stores the number of bytes that may be in the row, and the length
-            // used here is that of the pointer.
+            // For sql_variant, syscolpars stores the length of the longest value, but the rowset stores no length. So a
+            // length of 0 here means any length. For text types, syscolpars stores the number of bytes that may be in
+            // the row. But the length here is that of the pointer.
             xtype::SQL_VARIANT => 0,
             _ => fixed_length(info).unwrap_or(info.length),
         };
@@ -141,7 +141,7 @@ fn limits(declared: &Declared) -> Option<Limits> {
         xtype::TIMESTAMP => exact([8, 0, 0]),
         xtype::SQL_VARIANT => exact([8016, 0, 0]),
         xtype::XML | TABLE => exact([MAX, 0, 0]),
-        // It is unknown how the attributes of a vector encode its dimensions.
+        // It is unknown how the attributes of a vector encode its dimensions, so they are not checked.
         xtype::VARBINARY if declared.user_type == user_type::VECTOR => return None,
         xtype::VARBINARY | xtype::CLR => sized(false, up_to_8000 || length == MAX),
         xtype::BINARY => sized(false, up_to_8000),
@@ -222,7 +222,7 @@ pub(super) fn check(tables: &Tables<'_>, verdicts: &mut Verdicts<'_>) -> HashMap
             engine_limits(&declared, verdicts);
         }
     });
-    // If the table cannot be read to its end, the check of the references has noted it already.
+    // If the table cannot be read to its end, the check of the references between base tables has already noted this.
     if read.is_err() {
         types.clear();
     }

@@ -84,7 +84,7 @@ enum TableColumn<'a> {
 struct KnownColumns<'a>(&'a [IndexColumn]);
 
 impl<'a> KnownColumns<'a> {
-    /// The column at `position`; the last one if sysiscols has several.
+    /// The column at `position`. If sysiscols has several columns at this position, the last of them.
     fn at(self, position: u32) -> Option<&'a IndexColumn> {
         let end = self.0.partition_point(|column| column.position <= position);
         self.0.get(end.checked_sub(1)?).filter(|column| column.position == position)
@@ -99,8 +99,8 @@ impl<'a> KnownColumns<'a> {
 }
 
 impl Builder<'_> {
-    /// Builds the plan, which will have index `at` in the list of plans, and the work for the rows of each unit. `None`
-    /// if the index could be compared but has no pages.
+    /// Builds the plan, which will have index `at` in the list of plans, and for each unit a description of how to hash
+    /// its rows. `None` if the index could be compared but has no pages.
     pub(super) fn build(&self, at: usize) -> Result<Option<(Plan, Work)>, Reason> {
         if !self.database.indexes_are_complete() {
             return Err((&limits::INDEX_DESCRIPTION_UNREADABLE).into());

@@ -72,7 +72,7 @@ fn keys_are_bound_whether_there_are_images_of_them_or_not() {
 
 #[test]
 fn legal_a_first_entry_with_any_key_and_a_first_leaf_below_it() {
-    // A first entry means "less than all keys", whatever its key is.
+    // The first entry of a non-leaf level means "less than all keys", whatever key the entry contains.
     for tree in trees() {
         let tree = key(key(key(tree, 16, 0, i32::MAX as u32), 17, 0, 77), 18, 0, u32::MAX);
         finds(&key(tree, 19, 0, i32::MIN as u32), &[]);

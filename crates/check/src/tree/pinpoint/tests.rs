@@ -124,14 +124,16 @@ fn a_page_that_is_its_own_neighbor_ends_and_is_8936() {
 fn a_chain_that_leads_back_to_its_start_ends_and_is_8936() {
     let open = TestTree::clustered().with(22, |leaf| leaf.next = id(19));
     names(&open, &["8936 19 < 22, found_prev (0:0)"]);
-    // If both pointers are set, the chain is a ring, and its first page contradicts the parent.
+    // If the first and the last leaf point to each other, the chain is a ring, and its first page contradicts the
+    // parent.
     let ring = open.with(19, |leaf| leaf.prev = id(22));
     names(&ring, &["8935 19 < 17.0, found_prev 22, expected_prev (0:0)"]);
 }
 
 #[test]
 fn entries_that_lead_upwards_end_and_give_a_page_two_parents() {
-    // The entry is the second parent of the root, because the pointer in the catalog counts as its first parent.
+    // The changed entry is the second parent of the root, because the pointer in the catalog counts as the first
+    // parent.
     let up = TestTree::clustered().with(17, |node| node.entries[1].1 = id(16));
     let moved = "8935 21 < 18.0, found_prev 20, expected_prev 16";
     let two = "8937 16 < (0:0).0, other_page 17, other_slot 1";

@@ -23,8 +23,8 @@ const ROUNDS: usize = 200;
 /// Time limit for one check. A check of these small files usually takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Backups of all forms, in this order: plain, plain with extents that were read again, WITH CHECKSUM, compressed in
-/// two container formats, and a media set of two stripes.
+/// Backups of all forms, in this order: uncompressed, uncompressed with extents that the server read again, WITH
+/// CHECKSUM, compressed in two container formats, and a media set of two stripes.
 const SUBJECTS: [&[&str]; 6] = [
     &["AlonsoMesen14__AnalisisMultiDimensional-Proyecto/Parametros.bak"],
     &["Aroubaz__Advanced-Database-Master2/DW2.bak"],

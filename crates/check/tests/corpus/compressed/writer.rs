@@ -38,7 +38,7 @@ pub fn in_row_unit<'a>(database: &'a Database, rowset: &Rowset) -> Option<&'a Al
 
 /// The leaf pages of a unit.
 pub fn leaf_pages(image: &Image, unit: &AllocUnit, index_id: i32) -> Vec<u32> {
-    // Data pages written by SQL Server 2000 have index ID 0.
+    // Data pages written by SQL Server 2000 have index ID 0 in their headers, also for a clustered index.
     let of_2000 = AllocUnitId(if index_id == 1 { unit.id.0 & 0xFFFF_FFFF_FFFF } else { unit.id.0 });
     let is_leaf = |page: &u32| {
         let bytes = image.page(*page);
@@ -68,7 +68,7 @@ pub fn compress_changed(
     mode: Mode,
     change: &dyn Fn(usize, &mut Vec<Stored>),
 ) -> bool {
-    // Compression exists since SQL Server 2008.
+    // Compression exists since SQL Server 2008, so older databases are not compressed.
     if database.boot.as_ref().is_none_or(|boot| boot.version < 655) {
         return false;
     }

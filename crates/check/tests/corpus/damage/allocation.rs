@@ -80,8 +80,8 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
                     flip_map(image, page, extent);
                 }
             }
-            // Each page belongs to the unit that its header names, even if the message does not list this unit as one
-            // of the claimants.
+            // There are eight messages 8913, because each page belongs to the unit that its header names, even if
+            // message 8904 does not list this unit as one of the claimants.
             std::iter::once((8904, extent * 8)).chain([(8913, extent * 8); 8]).collect()
         }),
         ("IAM bit of an owned extent lost", |image, facts| {

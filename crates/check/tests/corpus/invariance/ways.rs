@@ -236,7 +236,7 @@ fn every_form(description: &Description, number: u64) -> Result<(), Failed> {
             [("data files", &files, false), ("read directly", &files, true), ("backup", &taken.files, false)]
         {
             let source = match source::open(paths, &[], is_direct) {
-                // Some file systems do not support direct reads.
+                // Some file systems do not support direct reads, so these options are skipped there.
                 Err(source::OpenError::Direct { .. }) => continue,
                 source => source?,
             };

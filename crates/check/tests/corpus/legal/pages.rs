@@ -77,7 +77,7 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
             entry.what == "free-space and ghost counts in page headers" && entry.count == 1
         };
         assert!(report.not_verified.iter().any(is_told), "how the page counts them is unknown, and not reported");
-        // A row that is not deleted never has this status bit.
+        // A row that is not deleted never has this status bit, so it must be reported.
         image.edit(page, |bytes| {
             let at = offset_of(bytes, 0);
             bytes[at] |= 0x80;
@@ -154,7 +154,8 @@ fn move_first(bytes: &mut PageBytes, with_tag: bool) -> bool {
     true
 }
 
-/// In heaps and among off-row values, the slot of a deleted record may stay empty.
+/// Adds an empty slot to pages of heaps and of off-row values. This is legal, because the slot of a deleted record may
+/// stay empty there.
 fn empty_slots(mut image: Image) -> Result<(), Failed> {
     let database = image.database();
     let heaps: Vec<_> = database

@@ -9,7 +9,7 @@ use lab::{PageVerify, SqlType};
 
 const ROWS: u64 = 1_200;
 
-/// Databases that together have a table of each form.
+/// Databases whose tables together have each of these forms of rows.
 pub fn descriptions() -> Vec<Description> {
     vec![
         database("heaps", vec![moved(), holes(), all_at_once(None)]),

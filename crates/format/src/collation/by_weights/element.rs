@@ -31,7 +31,7 @@ pub(super) enum Joins {
     All,
 }
 
-/// The distance between two ranks. The additional letters of a locale get places between the ranks.
+/// The distance between two neighboring ranks. The additional letters of a locale get places between the ranks.
 const STEP: u32 = 4;
 
 /// The second-level weight of a letter without an accent.
@@ -119,8 +119,8 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Returns the second character of a Vietnamese letter of two characters that begins with `first`, the distance in
-    /// the order from `first` to this letter, and the index after the letter. `None` if no such letter begins with
+    /// Returns three facts about the Vietnamese letter of two characters that begins with `first`: its second
+    /// character, its distance from `first` in the order, and the index after it. `None` if no such letter begins with
     /// `first`.
     fn second(&self, first: u16) -> Option<(u16, u32, usize)> {
         let mut at = self.at;

@@ -61,7 +61,8 @@ fn a_float(is_real: bool) -> BoxedStrategy<Vec<u8>> {
     }
 }
 
-/// Bit patterns near the least and the greatest number with an exponent.
+/// Bit patterns of floating-point numbers that differ by at most one from zero, the smallest normal number, infinity,
+/// or the largest pattern, which is a NaN.
 fn edges<T: TryFrom<u64, Error: std::fmt::Debug> + std::fmt::Debug>(
     sign: u32,
     fraction: u32,

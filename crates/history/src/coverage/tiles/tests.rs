@@ -113,7 +113,8 @@ impl Model {
             let last = of.last().copied().flatten();
             for range in ranges.iter().filter(|range| range.file_id == file) {
                 let (first, end) = (range.first as usize, (range.first + range.pages) as usize);
-                // Pages that were added to a range get the date of the last page before them.
+                // If a range begins before the old end of the file, its pages after the old end get the date of the
+                // last page before it.
                 of.resize(end.max(of.len()), if first < old_end { last } else { None });
             }
             let end = ranges.iter().filter(|range| range.file_id == file).map(|range| range.first + range.pages).max();
@@ -141,9 +142,8 @@ fn tiles(sizes: [u32; 2], pages: u32, random: &mut Random) -> Vec<RangeRead> {
     tiles
 }
 
-/// Simulates 40 nights. Each night has one of the two depths and divides the database into ranges in its own way.
-/// According to the history, every page must be counted exactly once, with the date that it has in a model with a date
-/// for each page.
+/// Simulates 40 nights. Each night has one of the two depths and divides the database into ranges in its own way. The
+/// history must count every page exactly once, with the date that a model with one date per page has for this page.
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn both_depths_in_any_cut_are_as_old_as_a_model_of_every_page_says() {

@@ -128,7 +128,7 @@ fn at_a_steady_speed_what_is_foreseen_comes_true() {
             let now = night * DAY;
             let mut order: Vec<Range> = dates.iter().zip(0..).map(|(date, id): (_, u32)| range(id, *date)).collect();
             put_in_order(&mut order);
-            // The age of each range is greatest just before a night begins, so the promise is judged here.
+            // The age of each range is greatest just before a night begins, so the promise is judged at this point.
             let oldest = dates.iter().map(|date| date.unwrap_or(0)).min().unwrap();
             is_broken |= now - oldest > within_days * DAY;
             order.iter().take(each as usize).for_each(|range| dates[range.id as usize] = Some(now));

@@ -21,8 +21,8 @@ use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
 use crate::spread::{Common, Opened, Planned};
 
-/// The age after which an unused plan for objects in storage is deleted. mdfsck does not look up whether the objects
-/// still exist, so it decides by the age of the plan.
+/// The age after which an unused plan for objects in object storage is deleted. mdfsck does not look up whether the
+/// objects still exist, so it decides by the age of the plan.
 const ABANDONED: Duration = Duration::from_secs(92 * 86_400);
 
 /// The plan of an earlier window, if there is one, and the folder in which to store a plan.
@@ -156,8 +156,8 @@ pub(super) struct NewPlan<'n> {
 }
 
 impl NewPlan<'_> {
-    /// Returns the earlier plan if the allocation maps are unchanged since then, otherwise a new plan. If the folder of
-    /// the plan is temporary, also returns the folder.
+    /// Returns the earlier plan if the allocation maps have not changed since it was made, otherwise a new plan. If the
+    /// folder of the plan is temporary, also returns the folder.
     pub(super) fn plan(
         &self,
         sweep: &Sweep<'_>,

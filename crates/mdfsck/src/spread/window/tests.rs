@@ -112,7 +112,7 @@ fn a_part_that_is_missing_or_damaged_is_not_done_and_no_reason_for_a_new_image()
     let part = fs::read(&path).unwrap();
     let mut others = made.parts.clone();
     others.remove(id);
-    // Damages first the format version in the part, then the frame that contains the findings and follows the head of
+    // First damages the format version in the part. Then damages the frame with the findings, which follows the head of
     // the part. In both cases, the part must count as missing.
     let head = u32::from_le_bytes(part[12..16].try_into().unwrap()) as usize;
     for at in [9, 16 + head + 8] {

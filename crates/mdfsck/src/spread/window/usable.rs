@@ -40,8 +40,8 @@ pub(super) fn recorded(history: Option<&Path>, opened: &Opened) -> BTreeMap<u32,
     history.and_then(|path| parts(path).ok()).unwrap_or_default()
 }
 
-/// The usable parts of earlier windows. A part is usable if it can be read, and if its pages with findings have not
-/// changed.
+/// The usable parts of earlier windows. A part without findings is usable. A part with findings is usable if it can be
+/// read, and if its pages with findings have not changed.
 ///
 /// # Errors
 ///

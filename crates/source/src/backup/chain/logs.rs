@@ -1,5 +1,5 @@
-//! The log backups of one line of recovery forks (a recovery fork and its ancestors). For each log backup, the log
-//! backups that a restore applies after it.
+//! The log backups of one line of recovery forks (a recovery fork and its ancestors), and the order in which a restore
+//! applies them.
 
 use format::Lsn;
 
@@ -21,7 +21,7 @@ pub(super) struct Logs {
 
 impl Logs {
     /// Distributes `logs` among the lines of recovery forks. A log backup is added to every line to which it belongs.
-    /// The result has one entry per line, at the number of the line.
+    /// In the result, the index of an entry is the number of its line.
     pub(super) fn by_line(sets: &[ChainSet], logs: Vec<usize>, lines: &Lines) -> Vec<Self> {
         let mut by_line: Vec<Self> = (0..lines.len()).map(|_| Self::default()).collect();
         for index in logs {
@@ -57,8 +57,8 @@ impl Logs {
         (at.is_some() && *last >= at).then_some(best)
     }
 
-    /// Finds, for each log backup, the log backups that a restore applies after it. They are the same for every full
-    /// backup, because they do not depend on earlier steps of the restore. Must be called after the last
+    /// Finds, for each log backup, the log backups that a restore applies after it. They do not depend on the earlier
+    /// steps of the restore, so they are the same whichever full backup it starts from. Must be called after the last
     /// [`Self::push`].
     pub(super) fn join(&mut self) {
         let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];

@@ -112,8 +112,8 @@ fn path(model: &Model<'_>, line: usize, way: &Way, time: &str) -> Option<(Chain,
         let until = logs.sets.get(*number).and_then(|set| model.log_until(*set));
         until.is_some_and(|until| time <= until)
     };
-    // Most starts are ruled out here, because the last log backup after them ends before `time`. The log backups are
-    // visited one by one only for the other starts.
+    // Most starts are ruled out here, because the last log backup after them ends before `time`. Only for the remaining
+    // starts are the log backups visited one by one.
     let end = logs.way(way.first?).end;
     if !has_it(&end) {
         return None;

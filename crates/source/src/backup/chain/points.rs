@@ -1,5 +1,5 @@
-//! The points in time to which a database can be restored by any of its chains, and for each set the points in time for
-//! which a restore needs the set.
+//! The points in time to which a database can be restored by any of its chains. Also, for each backup set, the points
+//! in time that can be restored only with this set.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
@@ -49,8 +49,8 @@ pub(super) struct Points {
     pub(super) gaps: HashMap<usize, (Lsn, Lsn)>,
 }
 
-/// The points in time that a restore can reach with a set as its last step, and those for which a restore needs the
-/// set.
+/// For one set: the points in time that a restore can reach if the set is its last step, and the points in time for
+/// which a restore needs the set.
 #[derive(Clone, Copy)]
 struct Cover<'s> {
     from: Option<&'s str>,
@@ -76,8 +76,8 @@ fn span(from: Option<&str>, to: &str) -> Span {
     Span { from: from.to_owned(), to: to.max(from).to_owned() }
 }
 
-/// Finds the points in time of all lines. `current` is the line that the database followed last; `steps` are the steps
-/// of the newest chain.
+/// Finds the points in time that can be restored on all lines of recovery forks. `current` is the line that the
+/// database followed last; `steps` are the steps of the newest chain.
 pub(super) fn of(model: &Model<'_>, current: Option<usize>, steps: &[usize]) -> Points {
     let mut points = Points::default();
     let mut covers: BTreeMap<usize, (Cover<'_>, bool)> = BTreeMap::new();
@@ -120,8 +120,9 @@ fn follow<'s>(model: &Model<'s>, line: usize, gaps: &mut HashMap<usize, (Lsn, Ls
         }
     }
     let begun = points.clone();
-    // Returns the last point in time for which the log after `last` is needed. This is the end of that log, or the end
-    // of the first full or differential backup in the LSN range `next` if that backup ended earlier.
+    // Returns the last point in time that a restore reaches only by applying the log after the LSN `last`. This is the
+    // end of that log, or the end of the first full or differential backup in the LSN range `next`, whichever is
+    // earlier.
     let needed = |last: Option<Lsn>, next: (Bound<Lsn>, Bound<Lsn>)| {
         let logs = model.logs.get(line)?;
         let end = logs.reach(last).1.and_then(|first| logs.sets.get(logs.way(first).end));

@@ -69,8 +69,8 @@ fn damage_that_looks_like_long_records_costs_a_few_looks_at_each_byte() {
         let bytes = parts.concat();
         let groups = found(&bytes);
         assert!(groups.is_whole && groups.lost_end.is_none());
-        // There are four records, and the damage counts as two groups. Only for the first false header, which has four
-        // bytes, is this number exact: with the others, some false records may have a correct checksum.
+        // There are four records, and the damage counts as two groups. This number is exact only for the first false
+        // header, which has four bytes. With the other false headers, some false records may have a correct checksum.
         assert!(groups.len() == 6 || lying.len() != 4, "{}", groups.len());
         assert!(groups.len() < 200);
         let most = 3 * bytes.len() as u64;

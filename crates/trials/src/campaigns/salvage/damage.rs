@@ -1,4 +1,4 @@
-//! Damage to pages of user tables and to allocation maps. The page protection reveals part of the damage only.
+//! Damage to pages of user tables and to allocation maps. The page protection reveals only a part of the damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,9 @@
 //! Requirements on the rows of a damaged table.
 //!
-//! A page is called sealed if its protection was corrected after it was damaged. Salvage trusts a page with right
-//! protection, so the content of a sealed page may mislead salvage. Each variant of [`Excuse`] is one way in which this
-//! may happen. An excuse applies only to the pages that its variant describes, and each use of an excuse is counted.
+//! A page is called sealed if its protection was corrected after the page was damaged. Salvage trusts a page with
+//! correct protection, so the content of a sealed page may mislead salvage. Each variant of [`Excuse`] describes one
+//! way in which this may happen. An excuse applies only to the pages that its variant describes, and each use of an
+//! excuse is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -37,7 +38,7 @@ const NOT_IN_ANY_INDEX: &str = "<NotInAnyIndex>";
 pub(super) enum Excuse {
     /// The row is on a page that was changed and then sealed.
     Row,
-    /// A sealed allocation map marks a page as free, or as in use.
+    /// A sealed allocation map wrongly marks a page as free, or as in use.
     Map,
     /// An off-row value has a fragment on a sealed page.
     Value,
@@ -199,8 +200,8 @@ impl<'a> Judge<'a> {
         Ok(excuses.first().map(|excuse| excuse.text().to_owned()))
     }
 
-    /// Salvages again in another way: with little memory, and with one search for the unreachable pages of all tables.
-    /// The resulting rows must equal the rows of the first salvage.
+    /// Salvages the table again in another way: with little memory, and with one search for the unreachable pages of
+    /// all tables. The resulting rows must equal the rows of the first salvage.
     fn another_way(&self, request: &Request<'_>, kept: &Kept, done: &Salvaged) -> Result<(), String> {
         let tables = std::slice::from_ref(request.table);
         let unreached = Unreached::find(request.source, request.database, tables, request.reached, MOST_STRAYS);
@@ -272,7 +273,7 @@ impl<'a> Judge<'a> {
         excuses: &mut BTreeSet<Excuse>,
     ) -> Result<(), String> {
         // A row of a damaged page may be exported as doubtful with a wrong key. Index rows with the right key do not
-        // match it, so the row may also be rebuilt from them.
+        // match the exported row, so the row may also be rebuilt from the indexes.
         let is_open = |place: &RecordId, before: &Row| {
             self.damage.sealed.contains(&place.page)
                 || !read.rows.contains_key(place) && kept.doubtful.get(place).is_none_or(|row| row != before)
@@ -305,8 +306,8 @@ impl<'a> Judge<'a> {
         }
         let is_lost = |place: &&RecordId| !read.rows.contains_key(place) && !kept.doubtful.contains_key(place);
         let lost = whole.rows.keys().filter(is_lost).count();
-        // If a page of the table was damaged and sealed, salvage may have no evidence that rows were lost. It then need
-        // not rebuild them.
+        // If a page of the table was damaged and sealed, salvage may have no evidence that rows were lost. Salvage is
+        // then not required to rebuild the lost rows.
         let is_noticed = !self.sealed.get(&whole.table.object_id).is_some_and(|sealed| sealed.in_table);
         if kept.rebuilt.len() < lost && missing.is_empty() && is_noticed && self.has_sound_index(whole) {
             return Err(format!("{} rows were put together, but {lost} are lost", kept.rebuilt.len()));

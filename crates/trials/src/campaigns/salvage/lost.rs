@@ -40,7 +40,8 @@ pub(super) fn judge(
             keys(whole, loss, key, (from.as_ref(), to.as_ref()))?;
         }
     }
-    // Each damaged leaf or heap page that the scan left out must be part of one loss. Sealed pages are excepted.
+    // Each damaged leaf or heap page that the scan left out must be in the pages of some reported loss. This does not
+    // apply to sealed pages, whose page protection was corrected after the damage.
     let may_be = |(page, why): &(PageId, Why)| {
         let is_met = matches!(why, Why::Damaged | Why::OtherPage(_));
         (is_met && whole.leaves.contains_key(page) && !damage.sealed.contains(page)).then_some(*page)

@@ -17,8 +17,8 @@ use crate::subject::check_pages;
 
 /// The maximum size of a file, in bytes, because a trial should take only some milliseconds.
 const MOST_BYTES: u64 = 12 << 20;
-/// The number of consecutive seeds that use the same database. Half of these seeds (the even ones) use a lab database
-/// instead.
+/// The number of consecutive seeds that share one real database. Only the odd seeds use it; the even seeds use a lab
+/// database.
 const TRIALS_PER_DATABASE: u64 = 20;
 /// The number of databases in memory at the same time.
 const KEPT: usize = 6;

@@ -16,7 +16,8 @@ use super::*;
 
 /// The number of damaged databases for each form of backup (plain, compressed, striped and others).
 const SEEDS: u64 = 50;
-/// The number of backup chains of a database in use. Each is tested with one damaged page.
+/// The number of backup chains to test. Each chain belongs to a different database in use, which then gets one damaged
+/// page.
 const CHAINS: u64 = 24;
 
 /// The number of bytes that this thread has read so far; `None` if the system does not count them.

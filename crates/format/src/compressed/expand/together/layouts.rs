@@ -83,9 +83,9 @@ impl Kinds {
     }
 }
 
-/// The known layouts of records. A head is compared with known heads only if its column count has one byte, because
-/// equal heads then mean the same in every rowset with these columns. For such heads, `first_words` has the number of
-/// 8-byte words before the last word of the head, and a mask for the last word.
+/// The known layouts of records. A head is compared with known heads only if its column count has one byte, because the
+/// meaning of such a head does not depend on the rowset. For such heads, `first_words` has the number of 8-byte words
+/// before the last word of the head, and a mask for the last word.
 #[derive(Default)]
 pub(super) struct Layouts {
     /// The layouts. The index of a layout is a hash of its head. The last entry holds the layout of the most recent
