@@ -40,7 +40,8 @@ pub(crate) struct AdviceStep<'a> {
     pub(crate) risk: &'a str,
     /// Data that the step cannot restore.
     pub(crate) cannot_restore: Option<&'a str>,
-    /// The pages that mdfsck read and that prove `reason`; null if no pages were read for this step.
+    /// The evidence for `reason` that mdfsck itself read, as text, such as `These rows were read in this check.`; null
+    /// if there is no such evidence.
     pub(crate) proven: Option<&'a str>,
     /// Assumptions of the step for which backup labels are the only evidence.
     pub(crate) by_labels: Option<&'a str>,

@@ -96,7 +96,7 @@ pub(crate) struct Chain<'a> {
     /// The range of LSNs that no backup contains, if there are later log backups; otherwise null.
     pub(crate) gap: Option<[String; 2]>,
     /// Number of log backups that have to be restored before the last step but are not listed in `steps`, because the
-    /// path is too long.
+    /// chain has too many log backups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) omitted: Option<usize>,
     /// The result of a restore in memory (`--verify`).
