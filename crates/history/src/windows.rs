@@ -378,8 +378,9 @@ fn doubted(connection: &Connection, ids: Ids) -> rusqlite::Result<BTreeSet<(u16,
     rows.collect()
 }
 
-/// Returns, for each of the last time windows over a copy, how many bytes were read and how many seconds this took, the
-/// newest first. Also returns the median time between the starts of these time windows.
+/// Returns the number of bytes read and the number of seconds needed in each of the last time windows in which a copy
+/// of the database was read. The newest time window comes first. Also returns the median time between the starts of
+/// these time windows, within the limits `RHYTHM_SECONDS`, or a day if there are fewer than three time windows.
 fn windows(connection: &Connection, source: i64) -> rusqlite::Result<(Vec<Swept>, Duration)> {
     let mut statement = connection.prepare(
         "SELECT w.bytes, w.seconds, w.started FROM window w JOIN image i ON i.id = w.image

@@ -114,7 +114,8 @@ fn push_text(units: impl Iterator<Item = u16>, collation: u32, out: &mut Vec<u8>
             0x30..=0x39 | 0x61..=0x7A => unit + 0x100,
             0x41..=0x5A => unit + 0x120,
             0x80.. => unit.saturating_add(0x200),
-            // `SYMBOLS` lists the symbols in the order of the Latin collations. The blank comes first.
+            // `SYMBOLS` lists the symbols, beginning with the blank, in the order of the Latin collations. A character
+            // that is not in the list sorts before all symbols.
             _ => SYMBOLS.iter().position(|&symbol| u16::from(symbol) == unit).map_or(1, |place| place as u16 + 2),
         };
         out.extend(weight.to_be_bytes());

@@ -10,7 +10,8 @@ const MOST: usize = 64;
 /// After the depth was doubled, the doubled depth is kept only if the new rate exceeds the previous rate by more than
 /// this factor.
 const GAIN: f64 = 1.05;
-/// Number of rounds to wait after a doubled depth raised the rate too little, or when the greatest depth is reached.
+/// Number of rounds before the depth may be doubled again, if the last doubling raised the rate too little or if the
+/// greatest depth is reached.
 const REST: usize = 32;
 /// The shortest round over which a rate is measured.
 const SHORTEST: Duration = Duration::from_millis(20);

@@ -96,7 +96,6 @@ impl<R: Read> Reader<R> {
     /// Reads the header of the file.
     ///
     /// # Errors
-    /// [`Fault`] if the header is invalid or has another version.
     pub fn new(input: R) -> Result<Self, Fault> {
         let mut reader = Self {
             input,

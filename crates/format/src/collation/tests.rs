@@ -48,8 +48,8 @@ const WINDOWS: CollationId = CollationId(0xD008);
 mod reference;
 mod rules;
 
-/// Collations under which the first different characters may decide the order: Latin, Greek, Cyrillic, Turkish,
-/// Vietnamese, Japanese, and a collation of generation 100.
+/// Collations under which it can be enough to compare the first different characters of two strings: Latin, Greek,
+/// Cyrillic, Turkish, Vietnamese (ignoring case, and case-sensitive), Japanese, and Latin of generation 100.
 const BY_WEIGHTS: [u32; 8] = [0xD008, 0xD007, 0xD015, 0xD01A, 0xD020, 0xC020, 0xD010, 0x4_D008];
 
 proptest! {

@@ -358,7 +358,7 @@ fn a_copy_that_was_not_finished_is_not_taken_for_one() {
     let runs: i64 = copy.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
     assert_eq!((runs, fs::read(&killed).unwrap()), (2, b"SQLite for".to_vec()));
     drop(copy);
-    // A failed migration leaves no copy.
+    // If a migration fails, the copy of the history in its older form is deleted.
     let path = made(&folder);
     let broken: &[&str] =
         &[MIGRATIONS[0], MIGRATIONS[1], MIGRATIONS[2], MIGRATIONS[3], MIGRATIONS[4], "CREATE TABLE run (a)"];

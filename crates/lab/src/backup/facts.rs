@@ -25,7 +25,7 @@ pub(crate) struct FileFacts {
     pub(crate) path: String,
 }
 
-/// The values in the labels and the configuration of a set.
+/// The values that are written into the labels and the configuration objects of a backup set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     // Fields of the media.

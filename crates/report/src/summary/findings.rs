@@ -78,8 +78,8 @@ pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::
     Ok(example)
 }
 
-/// The finding that the commands at the end of a report explain: the first cause in the first object or index, or the
-/// first consequence if there is no cause.
+/// The finding for which a report suggests commands at its end, such as `mdfsck explain`. This is the first cause in
+/// the first object or index, or the first consequence there if there is no cause. `None` if there are no findings.
 pub(crate) fn example(report: &Report) -> Option<Finding> {
     example_of(&by_place(report, &damaged_pages(report), 1))
 }

@@ -272,8 +272,8 @@ impl<'a> Planner<'a> {
 
     /// A full backup and its newest differential backup.
     fn with_newest_differential(&self, full: &ChainSet) -> Vec<ChainSet> {
-        // If a file was named individually, a differential backup after the full backup in the same file is used only
-        // if its position was given.
+        // A differential backup in the same file as its full backup is left out if this file was named individually and
+        // no positions were given.
         let is_left = |set: &ChainSet| {
             *self.choice == SetChoice::Newest && self.is_named(set) && set.paths.first() == full.paths.first()
         };

@@ -92,8 +92,8 @@ fn files_whose_headers_lie_are_backed_up_or_refused() {
     let everywhere = [6, 22, 28, 30, 32, 36, 8190, 8188];
     let lies = everywhere.map(|at| (0..sound.len() / 8192).map(|page| in_page(page, at)).collect::<Vec<_>>());
     let header = (96..200).step_by(2).map(|at| vec![in_page(0, at)]);
-    // Fields of the boot page's record: record length, version, name, compatibility level, checkpoint LSN, and recovery
-    // fork.
+    // Places in fields of the boot page's record: record length, version, name (start and end), compatibility level,
+    // checkpoint LSN (four places), and family GUID.
     let boot = [2, 4, 0x34, 0x132, 0x13A, 0x15C, 0x15E, 0x160, 0x164, 0x198].map(|at| vec![in_page(9, 96 + at)]);
     let maps = [2, 3, 6].map(|page| (96..8190).step_by(2).map(|at| in_page(page, at)).collect());
     let mut refused = 0;

@@ -1,4 +1,4 @@
-//! Checks of the columns of a row, of partitions, and of constraints.
+//! The registered checks for partitions, for constraints, and for the columns of rows.
 
 use super::{Check, Class, Phase, Policy, REBUILD, RESTORE_PAGE_OR_REBUILD, Repair, ReportOrder};
 

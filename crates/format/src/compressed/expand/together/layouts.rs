@@ -161,8 +161,9 @@ impl Layouts {
         self.seen.resize(self.columns.into(), Seen::default());
     }
 
-    /// The layout of the record at `start`, if an earlier record had an equal head. Equal heads have equal column
-    /// counts.
+    /// Returns the head of the record at `start`, and the index in `places` of the first place of its layout, if the
+    /// layout of an equal head is known. `None` if it is not known, or if the head cannot be compared. Heads with
+    /// different column counts are never equal.
     #[inline(always)]
     pub(super) fn known(&mut self, page: &PageBytes, start: usize) -> Option<(CdHead, u16)> {
         let (place, last) = self.find(page, start)?;
