@@ -44,7 +44,7 @@ pub(crate) struct Rejected {
 /// Backups with sound copies.
 #[derive(Debug)]
 pub(crate) struct Usable {
-    /// A full backup, its last differential and the log backups after them.
+    /// A full backup, the last differential backup based on it, and the later log backups.
     pub(crate) steps: Vec<ChainSet>,
     /// The number of page copies that were read, including the copies in the differential.
     pub(crate) copies: usize,
@@ -175,7 +175,7 @@ fn copies(
     Ok((copies, only_later))
 }
 
-/// The reason why the copies of some backup sets cannot be used.
+/// The reason why the copies of the pages in the given backup sets cannot be used.
 enum Unusable {
     /// The sets have no copy of this page.
     NoCopy(PageId),

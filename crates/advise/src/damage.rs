@@ -39,7 +39,7 @@ const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
 /// A finding that something is missing or inconsistent: its check ID, and the pages that it names.
 type Missing = (&'static str, [Option<PageId>; 2]);
 
-/// The maximum number of missing pages that are examined per table.
+/// The maximum number of pages, named by findings, that are examined per table.
 const MOST_MISSING: usize = 4096;
 
 /// The check IDs of findings.
@@ -135,7 +135,8 @@ pub(crate) struct TableDamage {
     /// Whether allocation maps have wrong entries about the table's pages: wrong links or pages in IAM chains, wrong
     /// free space in PFS, or wrong owners of extents.
     pub(crate) is_in_allocation: bool,
-    /// IAM pages that are missing from an IAM chain of the table. The rows are still found through the index.
+    /// IAM pages that are missing from an IAM chain of the clustered index. The rows are still found through the index
+    /// pages.
     unseen_maps: BTreeSet<PageId>,
     /// The IAM pages in [`Self::pages`] that are needed to find rows or off-row values. These IAM pages are damaged or
     /// have lost extents.
@@ -180,8 +181,8 @@ impl Damage {
         for (object_id, lost) in lost_extents::of(source, database, &unowned) {
             let table = self.tables.entry(object_id).or_default();
             table.ids.insert(EXTENT_UNOWNED);
-            // The clustered index still links the pages with these rows, so the off-row values of these rows are
-            // referenced.
+            // If lost extents belong to the clustered index, its page links still lead to their rows, so the off-row
+            // values of these rows are referenced.
             if lost.has_keys {
                 table.is_in_allocation = true;
                 table.values.clear();
@@ -255,7 +256,7 @@ impl Damage {
         }
         for table in self.tables.values_mut() {
             table.settle(&self.unowned.pages);
-            // If nothing shows where the table is damaged, no page can be restored one by one, and a rebuild may not
+            // If nothing shows where the table is damaged, it is unknown which pages to restore, and a rebuild may not
             // repair the damage. So only a restore of the database is certain to help.
             if !table.loses_data() && !table.is_in_structure && !table.is_in_allocation {
                 self.other.ids.extend(&table.ids);

@@ -1,5 +1,5 @@
-//! Turns the findings of a check into an ordered plan for the recovery. The plan estimates the cost of the damage and
-//! finds the cheapest way to recover.
+//! Turns the findings of a check into an ordered plan for the recovery. The plan states what the damage costs, and the
+//! cheapest way to recover.
 //!
 //! [`plan`] groups the findings by the action that repairs them (`damage`), looks for copies of the damaged pages in
 //! the backups ([`backups`]), and orders the steps, cheapest first. It runs nothing: a person must review the plan.

@@ -100,8 +100,8 @@ impl WrongMaps {
             // If a unit claims the extent, and the pages of the extent belong to this unit, a GAM or SGAM page that
             // contradicts the claim is wrong.
             match fixed.as_slice() {
-                // If no unit claims the extent, either GAM or SGAM is wrong. If some pages are in use, the extent is
-                // mixed and GAM is wrong; otherwise it is free and SGAM is wrong.
+                // No unit that has pages in the extent claims it, and GAM and SGAM disagree. If some pages are in use,
+                // the extent is mixed and GAM is wrong; otherwise the extent is free and SGAM is wrong.
                 [gam, sgam] if right.is_empty() => drop(self.maps.insert(if owners.is_empty() { *sgam } else { *gam })),
                 _ if !right.is_empty() || wrong.is_empty() => self.maps.extend(fixed),
                 _ => {}

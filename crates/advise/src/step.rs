@@ -70,11 +70,12 @@ pub struct Step {
     pub risk: String,
     /// Data that the step cannot recover.
     pub cannot_restore: Option<String>,
-    /// A sentence about the pages that prove the reason; this check has read these pages.
+    /// A sentence about the evidence for the reason that this check itself has read; `None` if there is no such
+    /// evidence.
     pub proven: Option<String>,
     /// Assumptions for which backup labels are the only evidence.
     pub by_labels: Option<String>,
-    /// Statements and comments, one per text. mdfsck never runs them.
+    /// Statements and comments, one per list entry. mdfsck never runs them.
     pub sql: Vec<String>,
     /// The mdfsck command to run for this step.
     pub command: Option<String>,

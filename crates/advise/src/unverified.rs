@@ -94,8 +94,8 @@ pub(crate) fn steps(report: &Report, paths: &str) -> (Vec<Step>, Option<Step>) {
     (steps, follow.map(|(entries, ids)| Step { rests_on: ids, ..again(entries, paths) }))
 }
 
-/// Whether some pages could not be judged because the log, a file or the pages themselves are missing. In this case the
-/// findings may be incomplete.
+/// Whether some pages could not be judged because input such as the log or a file is missing, or because pages could
+/// not be read or were being changed. In this case the findings may be incomplete.
 pub(crate) fn is_partly_unseen(report: &Report) -> bool {
     let weighty = |kind| matches!(kind, LimitKind::NotGiven | LimitKind::Unreadable | LimitKind::InFlight);
     report.not_verified.iter().any(|entry| weighty(entry.limit.kind) && !report.is_allowed(entry.limit))

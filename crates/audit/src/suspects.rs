@@ -22,12 +22,13 @@ const PAGES_PER_STRAY: usize = 8;
 pub(crate) enum Why {
     /// The page is newer than the end of the log.
     Newer,
-    /// The page is older than one of its records before the start of redo, or older than the LSN that, according to its
-    /// first record, the page had before.
+    /// The page's LSN is too low: lower than the LSN of one of its records before the start of redo, or lower than the
+    /// LSN that the page had before its first record, according to that record.
     Lost,
     /// The row in this slot lacks the bytes that the page's last record wrote.
     Image(u16),
-    /// A log record states that the page had an LSN before that is older than the LSN of the page's previous record.
+    /// According to a log record, the LSN that the page had just before it was lower than the LSN of the page's
+    /// previous record.
     Links,
     /// The page's LSN differs from the LSNs of all its records.
     Apart,
@@ -64,8 +65,9 @@ pub(crate) struct Suspect {
 /// Evidence that a record concerns the page that it names.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Confirmed {
-    /// A later record states that the page had the LSN of the record, or the record states the LSN of another known
-    /// record of the page. A record with a damaged page ID would not match in this way.
+    /// The record is linked with another record of the page: a later record names the LSN of this record as the LSN
+    /// that the page had, or this record names the LSN of another known record. A record with a damaged page ID would
+    /// not be linked in this way.
     pub(crate) is_linked: bool,
     /// The record formats the page, so the LSN that it names comes from an earlier use of the page.
     pub(crate) is_new_page: bool,

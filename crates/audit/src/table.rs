@@ -37,8 +37,8 @@ pub(crate) struct Entry {
     pub(crate) last: Stamp,
     /// A hash of the bytes that the last record wrote.
     pub(crate) image: Image,
-    /// Whether a log record states that the page had an LSN before that is older than the LSN of the page's previous
-    /// record.
+    /// Whether, according to a log record, the LSN that the page had just before it was lower than the LSN of the
+    /// page's previous record.
     pub(crate) is_broken: bool,
     /// Whether a log record freed the page after the page's last record. The server may then never write the page's
     /// earlier changes to disk. So the entry proves nothing, unless the deallocation was rolled back.

@@ -154,7 +154,7 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// The most levels of a tree that are followed. A B-tree of 8 KB pages over 2^31 pages has far fewer levels.
+/// The maximum number of tree levels that are followed. A B-tree of 8 KB pages over 2^31 pages has far fewer levels.
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Finds the page at which a walk over the leaves of `unit` starts. This is the leftmost leaf below `root`. If damage

@@ -6,9 +6,9 @@ use format::protection::{undo_torn_bits, verify};
 use format::{Page, PageId, PageType};
 use source::PageSource;
 
-/// The most valid pages to examine if the allocation maps of the primary file cannot be read.
+/// The maximum number of valid pages to examine if the allocation maps of the primary file cannot be read.
 const MOST_SAMPLES: u32 = 64;
-/// The most pages to read while searching for [`MOST_SAMPLES`] valid pages.
+/// The maximum number of pages to read while searching for [`MOST_SAMPLES`] valid pages.
 const MOST_READ: u32 = 4096;
 
 /// Whether the database is encrypted, or partly encrypted because an encryption scan is under way. The result depends

@@ -145,7 +145,7 @@ impl RowsetColumn {
             0 => Stored::Absent,
             // A record that was written before the column was added has other content at the column's position, so the
             // column counts as absent. For a bit column, the byte may contain older bit columns. For a variable-length
-            // column, the number may belong to the back pointer of a forwarded row.
+            // column, the column number may be that of the back pointer of a forwarded row.
             _ if !record.has_column(null_bit) => Stored::Absent,
             1.. => record.fixed(offset.unsigned_abs(), self.info.length).map_or(Stored::Absent, Stored::Plain),
             _ => match record.variable(offset.unsigned_abs()) {

@@ -83,8 +83,8 @@ fn read_boot(source: &dyn PageSource) -> Option<Boot> {
     })
 }
 
-/// Computes the ID of a clustered index of a base table whose IDs are fixed. The same number is the allocation unit ID
-/// and the rowset ID.
+/// Computes the allocation unit ID of the clustered index of a base table with fixed IDs. The rowset ID is the same
+/// number.
 pub(crate) fn fixed_id(object_id: i32) -> u64 {
     (object_id as u64) << 16
 }
@@ -116,9 +116,10 @@ fn note_unreadable(database: &mut Database, (object_id, table): (i32, &'static s
     }
 }
 
-/// Records missing rows if fewer rows were found than the catalog counts. This is needed because a leaf chain that ends
-/// too early looks complete. The tree and the IAM chain then decide whether rows are missing. The count alone proves
-/// nothing, because upgraded databases have stale counts (docs/format/README.md#page-counts).
+/// If fewer rows were found than the catalog counts, compares the leaf chain with the tree and the IAM chain, and
+/// records missing rows if the chain is incomplete. This is needed because a leaf chain that ends too early looks
+/// complete. The count alone proves nothing, because upgraded databases have stale counts
+/// (docs/format/README.md#page-counts).
 fn note_missing_rows(
     source: &dyn PageSource,
     database: &mut Database,

@@ -7,8 +7,8 @@ use source::PageSource;
 
 use crate::chain::{Fetched, fetch};
 
-/// The most levels of the tree in which a value is stored. A value has at most 2 GB, and a node below the root links to
-/// more than 400 other fragments.
+/// The maximum number of levels of the tree in which a value is stored. A value has at most 2 GB, and a node below the
+/// root links to more than 400 other fragments.
 const MAX_LEVELS: usize = 5;
 
 /// The smallest allowed average size of a value's fragments, in bytes. The nodes above the fragments count as fragments

@@ -43,8 +43,8 @@ pub struct Partitioned {
     pub column_id: u32,
 }
 
-/// The most boundaries of a partition function: it can have 15,000 partitions. A longer list comes from a damaged
-/// catalog.
+/// The maximum number of boundaries of a partition function, which can have 15,000 partitions. A longer list comes from
+/// a damaged catalog.
 const MAX_BOUNDARIES: usize = 14_999;
 
 /// The classes of sysobjvalues that certainly do not contain boundaries. Their rows are texts, settings, assembly

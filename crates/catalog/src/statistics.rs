@@ -141,14 +141,14 @@ fn descriptions(
     read_base_table(source, database, SYSCOLPARS, &columns, |_, values| {
         let &[object, number, column, xtype, length, precision, scale, collation] = values else { return };
         let value = |bytes: Option<&[u8]>| bytes.map_or(0, unsigned);
-        // Skips the parameters of procedures, which syscolpars also lists. The object ID of a parameter is that of its
-        // procedure, and the number is above 0.
+        // Skips the parameters of procedures, which syscolpars also lists. A parameter has the object ID of its
+        // procedure, and a value above 0 in the column `number`.
         if value(number) != 0 || !is_wanted(int(object)) {
             return;
         }
         let info = TypeInfo {
             xtype: value(xtype) as u8,
-            // For the (max) types, the catalog stores a length of -1, and the length here is 0.
+            // For the (max) types, the catalog stores a length of -1, which is converted to 0.
             length: if value(length) as u16 == u16::MAX { 0 } else { value(length) as u16 },
             precision: value(precision) as u8,
             scale: value(scale) as u8,

@@ -14,7 +14,8 @@ use crate::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
 
 /// The time between two samples, in nanoseconds, until the list of samples is full for the first time.
 const SAMPLE_NANOS: u64 = 100_000_000;
-/// The most samples that a run keeps. When the list is full, every second sample is dropped and the interval doubles.
+/// The maximum number of samples that a run keeps. When the list is full, every second sample is dropped and the
+/// interval doubles.
 const MAX_SAMPLES: usize = 4096;
 
 /// The locks that threads may have to wait for.

@@ -54,7 +54,7 @@ impl ConstraintResult {
     }
 }
 
-/// An identity column, with its identity values in the catalog and the farthest value in its rows.
+/// An identity column, with its identity values in the catalog and the highest (or lowest) value in its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdentityResult {
     /// The object ID of the table.

@@ -111,7 +111,7 @@ fn note_unknown_classes(tables: &Tables<'_>, coverage: &mut Coverage) {
     }
 }
 
-/// The classes in a table's rows that no rule covers. Adds the number of these rows to `rows`.
+/// The classes in the rows of a table for which no rule exists. Adds the number of rows with such a class to `rows`.
 fn unknown_classes(tables: &Tables<'_>, classes: &Classes, rows: &mut u64) -> BTreeSet<i64> {
     let mut unknown = BTreeSet::new();
     let is_of_the_server = is_of_the_server(tables.database);

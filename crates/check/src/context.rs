@@ -43,8 +43,8 @@ pub(crate) struct Context<'a> {
     pub(crate) taken: Arc<Taken>,
     /// Units with bad pages; known after the sweep.
     pub(crate) bad_units: Arc<BTreeSet<UnitIndex>>,
-    /// The questions that other tasks answer for this run by reading pages a second time; `None` if this run reads the
-    /// pages itself.
+    /// The work of other processes for this run: they read pages a second time and answer questions about them. `None`
+    /// if this run reads the pages itself.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
     /// The pages that the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
@@ -291,8 +291,8 @@ fn ends_with_locator(database: &Database, rowset: &Rowset) -> bool {
     })
 }
 
-/// The most columns of a key: an index has at most 32 columns of its own and a locator of at most 32 columns. A longer
-/// key means that the catalog is damaged.
+/// The maximum number of columns of a key: an index has at most 32 columns of its own and a locator of at most 32
+/// columns. A longer key means that the catalog is damaged.
 const MAX_KEY_COLUMNS: usize = 64;
 
 fn keys_of(database: &Database, rowset: &Rowset, heaps: &BTreeSet<i32>) -> Option<Keys> {

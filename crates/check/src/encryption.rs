@@ -234,8 +234,8 @@ impl Pass<'_> {
     }
 
     /// Judges the pages that failed their identity check or have an unknown page type. A page that a sound page links
-    /// to is in use. Encrypted databases never take over old content of the disk, so a failed identity check of a page
-    /// in use is a finding.
+    /// to is in use. The new pages of an encrypted database never contain old content of the disk, so a failed identity
+    /// check of a page in use is a finding.
     fn doubtful_pages(&mut self, coverage: &mut Coverage) {
         let (mut named, mut others) = (0, 0);
         for id in self.doubtful.iter() {

@@ -408,8 +408,8 @@ mod tests {
     #[test]
     fn order_equals_published_transcripts() {
         let of = |check, page| Finding::new(check).owner(owner(2)).page(PageId::new(1, page));
-        // docs/format/cases.md#case-17: two leaves are bad. Each of them has a message, and there are also a message
-        // about its parent page and a message about the page after it.
+        // docs/format/cases.md#case-17: two leaves are bad. Each of them causes three messages: two about the leaf
+        // itself, one of which also names the parent page, and one about the page after the leaf.
         let leaf = |page, next| {
             let next: Finding = of(&registry::TREE_PREV_UNSEEN, next);
             let unseen = of(&registry::TREE_CHILD_UNSEEN, page).ref_page(PageId::new(1, 15_990));

@@ -1,4 +1,4 @@
-//! Collects the findings of a run in bounded memory. Findings beyond the memory limit are written to sorted runs in
+//! Collects the findings of a check in bounded memory. Findings beyond the memory limit are sorted and written to
 //! temporary files.
 
 use std::collections::{BTreeSet, HashMap};

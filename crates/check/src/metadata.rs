@@ -77,7 +77,7 @@ fn is_of_another_version(database: &Database) -> bool {
     [has(SYSRSCOLS), has(SYSHOBTCOLUMNS_2005)] == [is_2005, !is_2005]
 }
 
-/// Checks that the base tables are in the primary filegroup. Only units with a filegroup can belong to a table.
+/// Checks that the base tables are in the primary filegroup. Units with filegroup 0 belong to no table.
 pub(crate) fn system_tables(database: &Database, units: &Units, findings: &mut FindingCollector) {
     const PRIMARY: u16 = 1;
     for unit in database.units.iter().filter(|unit| unit.filegroup > PRIMARY) {

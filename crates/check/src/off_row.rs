@@ -12,7 +12,7 @@ use crate::audit;
 const KEPT_PAGES: usize = 16;
 /// The maximum number of levels of a tree. Three levels are enough for 2 GB, the maximum size of a value.
 const MAX_LEVELS: u16 = 8;
-/// The smallest fragment in real files has 8 bytes: shorter pieces of a value are padded to this length.
+/// The smallest fragment in real files has 8 bytes, so a shorter piece of a value may be padded to this length.
 const SMALLEST_PIECE: u64 = 8;
 
 /// A fragment to be read.

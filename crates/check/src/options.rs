@@ -98,9 +98,9 @@ pub struct Options {
     pub max_threads: usize,
     /// Which threads read the pages.
     pub readers: Readers,
-    /// The number of passes over the files in which the tables are checked; 0 counts as 1. Each pass reads the pages of
-    /// only some of the tables, so that facts are kept for fewer tables at a time. A table and its indexes are checked
-    /// in the same pass.
+    /// The number of passes over the files; 0 counts as 1. The tables are divided among the passes. Each pass reads the
+    /// pages of only some of the tables, so that facts are kept for fewer tables at a time. A table and its indexes are
+    /// checked in the same pass.
     pub batches: u16,
     /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] plus two bytes per page. The run uses
     /// at least [`crate::minimum_memory_bytes`]. The amount of memory never changes the findings.

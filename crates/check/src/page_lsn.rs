@@ -1,7 +1,7 @@
 //! Counts pages that were changed after the last checkpoint. In a database that was shut down cleanly, no page is newer
-//! than the checkpoint that the boot page names (docs/format/boot-and-file-headers.md#boot-page). But servers leave the
-//! clean shutdown bit set in files that were copied while they were in use. So a newer page is no proof of damage; it
-//! only shows that the files may be from different points in time.
+//! than the checkpoint that the boot page names (docs/format/boot-and-file-headers.md#boot-page). But the clean
+//! shutdown bit may also be set in a file that was copied while a server used it. So a newer page is no proof of
+//! damage; it only shows that the files may be from different points in time.
 
 use catalog::Database;
 use format::Lsn;

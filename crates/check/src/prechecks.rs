@@ -1,5 +1,5 @@
 //! The primitive checks (messages 7984 to 7988) of the leaf chains of the base tables that are needed to find all other
-//! tables. A server ends its run when one of these checks fails.
+//! tables. If one of these checks fails, CHECKDB on a server ends.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ pub(crate) fn findings(source: &dyn PageSource, database: &Database) -> Vec<Find
     findings
 }
 
-/// Base tables whose primitive checks failed. In this case, a server ends its run, so the only other findings that it
-/// reports for these tables are damaged pages (5233).
+/// Base tables whose primitive checks failed. In this case, CHECKDB on a server ends, so the only other findings that
+/// it reports for these tables are damaged pages (5233).
 #[derive(Debug, Default)]
 pub(crate) struct Ended(BTreeSet<i32>);
 

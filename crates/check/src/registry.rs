@@ -191,8 +191,8 @@ impl Policy {
         Self { rests_on_log: false, rests_on_maps: false, rests_on_release: false, ..self }
     }
 
-    /// Changes the policy for a check whose findings are proofs only if the log was applied. Until then, a page that
-    /// seems to be wrong may never have been written to disk.
+    /// Changes the policy for a check whose findings are proofs only if the log was applied. Until then, a page may
+    /// look wrong only because changes in the log were never written to the page on disk.
     pub(crate) const fn rests_on_the_log(self) -> Self {
         Self { rests_on_log: true, rests_on_maps: false, rests_on_release: false, ..self }
     }

@@ -154,10 +154,10 @@ fn is_catalog_unread(context: &Context<'_>) -> bool {
         || context.database.boot.is_none() && is_boot(fetch(context.source, PageId::BOOT))
 }
 
-/// Returns whether the log may contain changes that are missing in the files. If so, two places in the files may
-/// contradict each other, and allocated pages may never have been written, until recovery applies the log. The LSN of
-/// the last checkpoint does not show which pages are affected, because a transaction may begin before the checkpoint
-/// and end after the start of the checkpoint.
+/// Returns whether the log may contain changes that are missing in the files. If so, until recovery applies the log,
+/// two places in the files may contradict each other, and allocated pages may not have been written yet. The LSN of the
+/// last checkpoint does not show which pages are affected, because a transaction may begin before the checkpoint and
+/// end after the start of the checkpoint.
 fn needs_the_log(context: &Context<'_>) -> bool {
     // Data files without a boot page are checked page by page, and no log is needed for this. A backup without a boot
     // page still needs its log.

@@ -374,7 +374,7 @@ pub(crate) struct Window<'a, F> {
     end: Option<PageId>,
 }
 
-/// The position at which [`Window::get`] found the last fact; initially the first position.
+/// The position at which [`Window::get`] found the previous fact; initially the first position.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Found {
     cursor: usize,
@@ -451,8 +451,8 @@ mod tests {
         }
     }
 
-    /// Creates the runs of two threads that read chunks of 100 pages. One thread reads every third chunk, and the
-    /// chunks are out of page order.
+    /// Creates the runs of two threads that read chunks of 100 pages. One thread reads every third chunk, and the other
+    /// thread reads all other chunks. The chunks are not in page order.
     fn runs(pages: u32, limit: usize, space: &TempStore) -> Vec<Run<Number>> {
         let mut runs = vec![Run::default(), Run::default()];
         for chunk in 0..pages / 100 {

@@ -80,7 +80,7 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Returns whether a page was looked up that is outside the range whose maps are in memory.
+    /// Returns whether a page outside the range whose maps are in memory was looked up.
     pub(crate) fn has_missed(&self) -> bool {
         self.files.iter().any(FileMap::has_missed)
     }

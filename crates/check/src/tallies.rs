@@ -49,8 +49,9 @@ pub(crate) struct UnitTally {
     pub(crate) unknown_pages: u64,
     /// Number of pages that a repair, reorganize, bulk load or sort was working on.
     pub(crate) pages_in_transit: u64,
-    /// Number of the unit's pages in extents that another unit claimed first. After the sweep, the addresses of these
-    /// pages are known, and the number is 0, unless there are too many of these pages to keep their addresses.
+    /// Number of the unit's pages in extents that another unit claimed first. The number is set to 0 after the sweep,
+    /// when the addresses of these pages are known. It is kept only if there are too many such pages to keep their
+    /// addresses.
     pub(crate) taken_pages: u64,
     /// Number of forwarded rows whose back pointer does not have the known form. Set after the sweep.
     pub(crate) unexplained_forwards: u64,

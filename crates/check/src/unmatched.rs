@@ -95,8 +95,8 @@ struct Alike {
 }
 
 /// Finds the rows of each side that have no counterpart. If one side has more rows with the same hash than the other
-/// side, the last rows of this side count as rows without a counterpart. `each` must call its argument with all rows of
-/// both sides, in the same order every time.
+/// side, the surplus rows count as rows without a counterpart; these are the rows that `each` passes last. `each` must
+/// call its argument with all rows of both sides, in the same order every time.
 ///
 /// # Errors
 /// The first error of `each`.

@@ -71,13 +71,13 @@ pub struct Paired {
 }
 
 /// Pairs the begin mark and the end mark of each checkpoint. Both must have the same database and, if the activity is
-/// known, the same activity. An end mark is paired with the mark directly before it, if that is a begin mark. The order
-/// of `marks` does not matter.
+/// known, the same activity. `marks` may be in any order. After sorting, an end mark is paired with the mark directly
+/// before it, if that mark is a begin mark.
 pub fn pair(mut marks: Vec<Mark>) -> Paired {
     let group = |mark: &Mark| (mark.database_id, mark.activity.map(|(guid, _)| guid));
     // Causality tracking numbers the events of an activity, so these numbers give the order. Other marks are ordered by
-    // time. Times in XML have only milliseconds, but times in event files have more digits. If two marks have the same
-    // time in milliseconds, the mark with more digits is kept.
+    // time. Times in XML have only milliseconds, but times in event files have more digits. If two begin marks or two
+    // end marks have the same time in milliseconds, only the mark with more digits is kept.
     let order = |mark: &Mark| match mark.activity {
         Some((_, sequence)) => i64::from(sequence),
         None => mark.at.0.div_euclid(Moment::MILLISECOND),

@@ -49,7 +49,7 @@ pub enum Value {
     Boolean(bool),
     /// A point in time.
     Time(Moment),
-    /// A text, or a value that is shown as text: a GUID, XML, the text of a map's code, a pointer.
+    /// A text, or a value that is shown as text: a GUID, XML, the text to which a map translates a code, a pointer.
     Text(String),
     /// The position of an event in an activity.
     Activity {

@@ -55,8 +55,8 @@ impl Moment {
         (ticks < 25_920_000).then(|| Self(whole + i64::from(ticks) * SECOND / 300))
     }
 
-    /// Parses `2016-07-09T03:30:14.0234567Z`. A blank may replace the T, the fraction or the seconds may be missing,
-    /// and `+02:00` may replace the Z. Without Z and offset, the time is in the server's local time.
+    /// Parses `2016-07-09T03:30:14.0234567Z`. The T may be a blank, the Z may be an offset such as `+02:00`, and the
+    /// fraction or the seconds may be missing. Without a Z or an offset, the time is in the server's local time.
     pub fn parse(text: &str) -> Option<(Self, Clock)> {
         let text = text.trim();
         let (moment, rest) = Self::parse_start(text)?;
@@ -113,8 +113,8 @@ impl Moment {
         Self(half.saturating_sub(half.rem_euclid(Self::MILLISECOND)))
     }
 
-    /// Formats the time as ISO 8601: `2016-07-09T03:30:14.023Z`. Local time has no Z and always has milliseconds,
-    /// because logs in local time have no more digits.
+    /// Formats the time as ISO 8601: `2016-07-09T03:30:14.023Z`. Local time has no Z and is rounded to milliseconds,
+    /// because logs in local time have no more than three digits of the fraction.
     pub fn iso(self, clock: Clock) -> String {
         match clock {
             Clock::Utc => self.to_string().replacen(' ', "T", 1) + "Z",
@@ -123,7 +123,8 @@ impl Moment {
     }
 }
 
-/// Formats the date and time with milliseconds, or with all seven digits if they are needed.
+/// Formats the date and time with three digits of the fraction, or with seven digits if the time is not a whole number
+/// of milliseconds.
 impl fmt::Display for Moment {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (days, ticks) = (self.0.div_euclid(DAY), self.0.rem_euclid(DAY));

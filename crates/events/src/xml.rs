@@ -1,9 +1,9 @@
 //! Reads events as XML (docs/format/events.md#xml): rows of `sys.fn_xe_file_target_read_file`, ring buffers, and
 //! exports of SSMS.
 //!
-//! The input may have any number of root elements, and other text between the root elements. Its quotes may be doubled,
-//! as in CSV files. Only the five predefined entities of XML and numeric character references are expanded; document
-//! type declarations are skipped.
+//! The input may have any number of root elements, and other text between the root elements. The quotes of the input
+//! may be doubled, as in CSV files. Only the five predefined entities of XML and numeric character references are
+//! expanded; document type declarations are skipped.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;

@@ -118,7 +118,7 @@ fn long_decimal(out: &mut Vec<u8>, magnitude: u128, scale: usize, power: u128) {
     }
 }
 
-/// Writes a GUID as SQL Server prints it, in capitals; the first three groups are little-endian.
+/// Writes a GUID as SQL Server prints it, in capitals. The first three groups of a GUID are stored little-endian.
 pub(crate) fn guid(out: &mut Vec<u8>, bytes: &[u8; 16]) {
     let ordered = guid_bytes(bytes);
     let mut rest = ordered.as_slice();

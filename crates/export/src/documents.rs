@@ -113,7 +113,8 @@ fn read(field: &Read) -> String {
     }
 }
 
-/// Writes the value to a Parquet file and reads the file with the library. Returns name, type and value of each column.
+/// Writes the value to a Parquet file and reads the file with the `parquet` library. Returns name, type and value of
+/// each column.
 fn parquet(layout: &Layout, value: Value<'_>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);

@@ -61,7 +61,7 @@ fn value(at: usize, kind: Kind, value: &Value<'_>, out: &mut Out<'_>) -> io::Res
             escaped(out.bytes(), text.as_bytes());
             out.bytes().push(b'"');
         }
-        // The prefix `0x` distinguishes binary values of a sql_variant from its texts.
+        // The prefix `0x` distinguishes a binary value of a sql_variant from a text value.
         Value::Bytes(bytes) if kind == Kind::Variant => {
             out.bytes().push(b'"');
             digits::hex_literal(out.bytes(), bytes);

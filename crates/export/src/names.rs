@@ -50,7 +50,7 @@ fn is_of_two_forms(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11FF}' | '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}')
 }
 
-/// A name without characters that a file system may refuse or read as part of a path.
+/// The name with `_` in place of each character that a file system may refuse or read as part of a path.
 fn safe(name: &str) -> String {
     let is_letter = |c: char| c.is_alphanumeric() && !is_of_two_forms(c);
     let is_plain = |c: char| is_letter(c) || matches!(c, '.' | '_' | '-' | ' ' | '$' | '#' | '@' | '(' | ')');

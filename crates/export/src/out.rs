@@ -25,7 +25,7 @@ pub(crate) struct Piece {
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// A value that cannot be read, or that this form of file cannot express.
+/// A value that cannot be read, or that the form of the written file cannot express.
 #[derive(Clone, Debug)]
 pub struct Gap {
     /// The number of the row: counted from 0 within a piece, and from 1 in the finished file.

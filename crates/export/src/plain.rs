@@ -4,7 +4,7 @@ use rows::Value;
 
 use crate::digits;
 
-/// Writes a value of any type except texts, bytes and long values.
+/// Writes a value of any kind, except a text, bytes or a long value.
 #[inline(always)]
 pub(crate) fn write(out: &mut Vec<u8>, value: &Value<'_>, between: u8) {
     match value {

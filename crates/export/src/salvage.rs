@@ -1,4 +1,5 @@
-//! Files of salvaged rows: doubtful rows with their address and the reason, and rows rebuilt from indexes.
+//! Files of salvaged rows: doubtful rows, with their address and the reason for the doubt, and rows rebuilt from
+//! indexes.
 
 use std::io;
 

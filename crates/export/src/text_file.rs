@@ -12,7 +12,7 @@ use crate::tsql::BATCH_ROWS;
 /// When the text of an INSERT reaches this many bytes, the INSERT ends, even if it has fewer rows than allowed.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// Writes rows as text. The text of a row does not depend on earlier rows.
+/// A form of file that stores rows as text. The text of a row does not depend on earlier rows.
 pub(crate) trait RowText: Sync {
     /// The beginning of the file.
     fn head(&self) -> Vec<u8>;

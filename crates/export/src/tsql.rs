@@ -117,8 +117,8 @@ fn float(at: usize, n: &dyn LowerExp, is_finite: bool, out: &mut Out<'_>) -> boo
     is_written
 }
 
-/// Returns the texts that, before and after a literal, convert it to a type that has no T-SQL literals. Both texts are
-/// empty for all other types and for NULL.
+/// Returns the texts to write before and after a literal so that it is converted to the type of the column, if T-SQL
+/// has no literals of this type. Both texts are empty for all other types and for NULL.
 fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     match (kind, value) {
         (_, Value::Null | Value::Unreadable(_)) => ("", ""),
@@ -134,9 +134,9 @@ fn around(kind: Kind, value: &Value<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether bytes are WKB, not SQL Server's stored form. WKB begins with its byte order, 1, and a type below 18 as a
-/// 32-bit integer, so the fifth byte is 0. The stored form begins with the SRID, a 32-bit integer, and a version. So
-/// its fifth byte is the version, 1 or 2.
+/// Whether the bytes of a spatial value are WKB, not SQL Server's stored form. WKB begins with its byte order, 1, and a
+/// type below 18 as a 32-bit integer, so the fifth byte is 0. The stored form begins with the SRID, a 32-bit integer,
+/// and a version. So its fifth byte is the version, 1 or 2.
 fn is_wkb(bytes: &[u8]) -> bool {
     matches!(bytes, [1, 1..=17, 0, 0, 0, ..])
 }

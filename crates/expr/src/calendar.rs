@@ -40,7 +40,8 @@ pub(crate) fn days_in_month(year: i32, month: u32) -> u32 {
     }
 }
 
-/// The date `months` months after `date`. If the resulting month has fewer days, the result is its last day.
+/// The date `months` months after `date`. If the resulting month does not have the day of `date`, the result is the
+/// last day of the month.
 pub(crate) fn add_months(date: i32, months: i64) -> Option<i32> {
     let (year, month, day) = civil(date);
     let total = (i64::from(year) * 12 + i64::from(month) - 1).checked_add(months)?;

@@ -37,8 +37,9 @@
 //!   of the strings at all levels. A search (LIKE, CHARINDEX, REPLACE) is undecided if it is uncertain whether two
 //!   compared characters are equal, or if the character after the match may belong to the match, like a combining
 //!   accent.
-//! * **Code pages.** Char values and literals with characters that the code page of their collation is not known to
-//!   have, and code pages with two bytes per character. Also positions in such texts, and surrogate pairs.
+//! * **Code pages.** Char values and literals with a character that may be missing in the code page of their collation,
+//!   or with a code page that has two bytes per character. Also positions in such texts, and surrogate pairs in string
+//!   functions.
 //! * **Language and session.** Names of months and weekdays, results that depend on DATEFIRST, and dates like
 //!   `2020-01-02` as datetime, because they depend on DATEFORMAT.
 //! * **Undocumented rounding.** Products of money at exactly half, negative quotients of money, sums of decimals that

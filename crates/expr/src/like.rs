@@ -1,9 +1,9 @@
 //! Evaluates LIKE, if the comparison of each single character is certain.
 //!
 //! A pattern is split into segments at its `%`. The first segment must match at the start of the value, and the last
-//! segment at the end of the value. Every other segment is matched at the first possible place after the match of the
-//! previous segment. Segments of plain characters are searched in linear time (Knuth, Morris, Pratt). Segments with `_`
-//! or sets are tried at each place, and each character that is tried costs steps.
+//! segment at the end of the value. Each segment in between is matched at the first possible place after the match of
+//! the previous segment. Segments of plain characters are searched in linear time (Knuth, Morris, Pratt). Segments with
+//! `_` or sets are tried at each place, and each character that is tried costs steps.
 
 use format::collation::CollationId;
 
@@ -244,8 +244,8 @@ impl<'s> Pattern<'s> {
     }
 
     /// Whether the value ends with the last segment, which must begin at `at` or later. Also compares each character
-    /// between `at` and the segment with a piece. If such a character is uncertain, the comparison returns an error,
-    /// because the character may count as several characters.
+    /// between `at` and the segment with the first piece of the segment. If such a character is uncertain, this
+    /// comparison returns an error, because the character may count as several characters.
     fn ends(self, segment: Segment, value: Chars<'_>, at: usize, steps: &Steps) -> Result<bool, Undecided> {
         let rest = value.len() - at;
         for place in at..value.len() - segment.pieces.min(rest) {

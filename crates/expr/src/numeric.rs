@@ -60,8 +60,8 @@ pub(crate) fn as_float(cell: Cell<'_>) -> Result<f64, Undecided> {
     Ok((value / unit) as f64)
 }
 
-/// Compares a float with a number that a float may not represent exactly. The result is undecided if the two differ
-/// only in the last bits.
+/// Compares a float with a number of an exact type, which a float may be unable to represent exactly. The result is
+/// undecided if the two numbers differ only in the last bits.
 fn float_order(float: f64, other: Cell<'_>) -> Result<Ordering, Undecided> {
     let (value, scale) = exact(other).ok_or(WRONG_TYPE)?;
     let other = value as f64 / 10f64.powi(scale.into());

@@ -39,7 +39,7 @@ struct Parser {
     nesting: u16,
 }
 
-/// Adds a node above a tree of height `depth`. Returns an error if the new tree is too high.
+/// Adds the node `expr` above a tree of height `depth`. Returns an error if the new tree is too high.
 fn above(depth: u16, expr: Expr) -> Result<Parsed, Unsupported> {
     if depth >= MAX_DEPTH { Err(too_deep()) } else { Ok(Parsed { expr, depth: depth + 1 }) }
 }
@@ -135,7 +135,7 @@ impl Parser {
         (level >= weakest).then_some((level, op))
     }
 
-    /// Parses all terms of a chain of ANDs or ORs into one node, so that a long chain does not make a high tree.
+    /// Parses all terms of a chain of ANDs or ORs into one node, so that a long chain does not make the tree deep.
     fn chain(&mut self, first: Parsed, level: u8, word: &str) -> Result<Parsed, Unsupported> {
         let mut depth = first.depth;
         let mut terms = vec![first.expr];

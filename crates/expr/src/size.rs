@@ -18,7 +18,8 @@ impl Program {
     }
 }
 
-/// The bytes of a value in its own allocation, and of the allocations that the value holds.
+/// The number of bytes of a value in its own allocation, plus `held`, the bytes of the allocations that the value
+/// holds.
 fn boxed<T>(held: usize) -> usize {
     size_of::<T>() + ALLOCATION_BYTES + held
 }

@@ -130,7 +130,7 @@ impl Ty {
         }
     }
 
-    /// The variable-length string type of the same kind, with at most `characters` characters.
+    /// The variable-length type with the same character width and at most `characters` characters; (max) for `None`.
     pub(crate) fn varying(mut self, characters: Option<u16>) -> Self {
         let unicode = self.is_unicode();
         self.info.xtype = if unicode { xtype::NVARCHAR } else { xtype::VARCHAR };

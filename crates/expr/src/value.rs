@@ -77,7 +77,7 @@ impl<B> Datum<B> {
     }
 }
 
-/// The number of 100 ns units in the smallest time difference that a time type with this scale can express.
+/// The number of 100 ns units in the smallest difference between two times of a type with this scale.
 pub(crate) fn time_unit(scale: u8) -> i64 {
     10i64.pow(u32::from(7 - scale.min(7)))
 }

@@ -45,18 +45,18 @@ const FIRST_WITH_DIRTY_PAGE_LSN: u16 = 706;
 const NAME_BYTES: usize = 256;
 const NAME_AT: usize = at("dbi_dbname", NAME_BYTES as u32);
 
-/// Marks the database of this boot page as shut down cleanly: sets the clean shutdown bit, and sets the last checkpoint
-/// and the start of redo to `end`, so that no page has a higher LSN. Before the call, the bits that torn-page
-/// protection replaced must be restored. After the call, the page must be sealed ([`crate::protection::seal`]). Returns
-/// false if the boot record is missing or too short.
+/// Marks the database of this boot page as shut down cleanly: sets the clean shutdown bit, and stores `end` as the LSN
+/// of the last checkpoint and of the start of redo. No page may have a higher LSN than `end`. Before the call, the bits
+/// that torn-page protection replaced must be restored. After the call, the page must be sealed
+/// ([`crate::protection::seal`]). Returns false if the boot record is missing or too short.
 pub fn shut_down(page: &mut PageBytes, end: Lsn) -> bool {
     set(page, |status| status | status::CLEAN_SHUTDOWN, end, end)
 }
 
-/// Marks the database of this boot page as in use: clears the clean shutdown bit, and sets the last checkpoint and the
-/// start of redo. Versions before 2012 do not store the start of redo. Before the call, the bits that torn-page
-/// protection replaced must be restored. After the call, the page must be sealed ([`crate::protection::seal`]). Returns
-/// false if the boot record is missing or too short.
+/// Marks the database of this boot page as in use: clears the clean shutdown bit, and stores the LSNs of the last
+/// checkpoint and of the start of redo. Versions before 2012 do not store the start of redo. Before the call, the bits
+/// that torn-page protection replaced must be restored. After the call, the page must be sealed
+/// ([`crate::protection::seal`]). Returns false if the boot record is missing or too short.
 pub fn in_use(page: &mut PageBytes, checkpoint: Lsn, redo_from: Lsn) -> bool {
     set(page, |status| status & !status::CLEAN_SHUTDOWN, checkpoint, redo_from)
 }

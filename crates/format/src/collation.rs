@@ -1,8 +1,8 @@
 //! Compares strings by the rules of their collation, as far as these rules are proven
 //! (docs/format/collations.md#comparing).
 //!
-//! Every other comparison stays undecided: an undecided comparison adds a line under "not verified", but a wrong
-//! comparison reports an error that does not exist.
+//! If the rules do not prove the result, the comparison stays undecided. An undecided comparison only adds a line under
+//! "not verified", but a wrong result would make the check report an error that does not exist.
 
 mod ascii;
 mod by_weights;

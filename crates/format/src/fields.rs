@@ -279,7 +279,7 @@ pub struct Field {
     pub meaning: &'static str,
     /// The heading under docs/format that describes the field.
     pub reference: &'static str,
-    /// The message numbers of the checks that a wrong value can fail; empty if no check can find it.
+    /// The message numbers of the checks that can detect a wrong value of the field; empty if no check can detect it.
     pub checked_by: &'static [u16],
 }
 

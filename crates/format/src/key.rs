@@ -134,7 +134,7 @@ pub fn each_value<'a>(record: &Record<'a>, columns: &[KeyColumn], mut add: impl 
             KeyValue::Unknown => return false,
             KeyValue::Null => add(None),
             KeyValue::Bytes(bytes) => match column.order {
-                // A bit column has a different position in its byte at each level.
+                // A bit column can have a different position in its byte at each level of the index.
                 KeyOrder::Bit(bit) => match bit_value(bytes, bit) {
                     Some(is_set) => add(Some(if is_set { &[1] } else { &[0] })),
                     None => return false,
@@ -193,7 +193,7 @@ pub fn compare_across(
     is_identical.then_some(Ordering::Equal)
 }
 
-/// The order of two values of one column. The values may be from different levels of the index. A bit column has a
+/// The order of two values of one column. The values may be from different levels of the index. A bit column can have a
 /// different position in its byte at each level.
 fn compare_stored((left, left_order): (&[u8], KeyOrder), (right, right_order): (&[u8], KeyOrder)) -> Option<Ordering> {
     match (left_order, right_order) {

@@ -155,8 +155,8 @@ impl LinkLayout {
         Self { first, stride, end_bytes }
     }
 
-    /// Reads the link at `position`. Returns the offset in the whole value at which the bytes below the link's target
-    /// end, and the address of the target.
+    /// Reads the link at `position`. Returns the end of the bytes below the link's target, as an offset in the whole
+    /// value, and the address of the target.
     fn read(self, bytes: &[u8], position: usize) -> Option<(u64, RecordId)> {
         let at = self.first.checked_add(position.checked_mul(self.stride)?)?;
         let end = if self.end_bytes == 8 { u64_at(bytes, at)? } else { u32_at(bytes, at)?.into() };

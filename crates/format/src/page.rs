@@ -20,7 +20,7 @@ pub enum PageType {
     Data = 1,
     /// A page of a nonclustered index, or of a non-leaf level.
     Index = 2,
-    /// A page with small off-row values and data nodes, from several values.
+    /// A page with small off-row values, and with data nodes that may belong to different values.
     TextMix = 3,
     /// A page with tree nodes of large off-row values.
     TextTree = 4,
@@ -114,7 +114,8 @@ pub mod page_flags {
     pub const TORN_BITS: u16 = 0x100;
     /// The word at offset 60 is the checksum of the page.
     pub const CHECKSUM: u16 = 0x200;
-    /// On a map page, the body is encrypted (TDE). On heap and LOB pages, the same bit means that some slots are empty.
+    /// On a map page, this bit means that the body is encrypted (TDE). On heap and LOB pages, it means that some slots
+    /// are empty.
     pub const ENCRYPTED: u16 = 0x08;
     /// The number of the key that encrypts the body; 0 on pages that are not encrypted.
     pub const ENCRYPTED_KEYS: u16 = 0xC00;

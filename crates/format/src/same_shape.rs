@@ -30,8 +30,8 @@ pub use expanded::BYTES_AFTER;
 pub use vectors::Vectors;
 pub use view::Rows;
 
-/// The largest number of columns of a shape, because each null bitmap is stored as an array of words. [`SameShapeRows`]
-/// does not load rows with more columns.
+/// The largest number of columns of a shape. It limits the number of words in which each null bitmap is stored.
+/// [`SameShapeRows`] does not load rows with more columns.
 const MAX_COLUMNS: u16 = 1024;
 const WORD_BITS: u16 = 64;
 
@@ -94,8 +94,8 @@ pub struct SameShapeRows {
     /// The variable columns that are complex in some live row. The first column is the lowest bit; the highest bit
     /// means any column from the 64th on.
     complex_columns: u64,
-    /// The place of the sparse vector of each row; empty for a ghost or a row without one. Out of date while
-    /// `soundness` is `Unknown`.
+    /// The place of the sparse vector of each row; empty for a ghost, and for a row without a sparse vector. Out of
+    /// date while `soundness` is `Unknown`.
     vectors: Vec<Span>,
     /// The proven properties of the vectors.
     soundness: Soundness,
@@ -355,8 +355,8 @@ impl SameShapeRows {
         })
     }
 
-    /// The total length of all records in bytes, and the same total in which each record that is shorter than a
-    /// forwarding stub is counted with the length of a forwarding stub.
+    /// Returns two totals in bytes: the total length of all records, and the same total with the length of a forwarding
+    /// stub for each record that is shorter than a stub.
     fn lengths(&self) -> [u32; 2] {
         let [mut bytes, mut padded_bytes] = [0; 2];
         for span in &self.spans {
@@ -472,8 +472,8 @@ impl RowShape {
     }
 }
 
-/// A mask of the bits that a word of a null bitmap uses, if `columns` columns are left from its first bit on; all 64
-/// bits for 64 columns or more.
+/// The bits that a word of a null bitmap uses, as a mask. `columns` is the number of columns from the first bit of the
+/// word on; with 64 columns or more, the word uses all 64 bits.
 fn mask(columns: u16) -> u64 {
     u64::MAX >> (WORD_BITS - columns.clamp(1, WORD_BITS))
 }

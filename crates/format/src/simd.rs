@@ -1,6 +1,7 @@
 //! The page checksum, computed in the widest registers of the processor. Only this module has `unsafe` code: it calls
-//! functions that need a processor feature, directly after it detected the feature. Each algorithm is written once, in
-//! the safe [`folded_words`] and `folded_sectors`, which the compiler translates twice: with and without AVX2.
+//! functions that need a processor feature, and detects the feature directly before each call. Each algorithm is
+//! written once, in the safe [`folded_words`] and `folded_sectors`, which the compiler translates twice: with and
+//! without AVX2.
 
 use crate::page::{PAGE_BYTES, PageBytes};
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page};
 
-/// The most slots on a page, because the slot array cannot reach into the header.
+/// The largest possible number of slots on a page. With more slots, the slot array would reach into the header.
 pub const MAX_SLOTS: usize = (PAGE_BYTES - HEADER_BYTES) / 2;
 
 /// A rule that an entry of the slot array breaks.

@@ -9,7 +9,7 @@ use crate::record::{COMPLEX, Record, RecordKind};
 
 /// The first word of a sparse vector.
 const SPARSE: u16 = 5;
-/// The length in bytes of the first word and the number of values.
+/// The length in bytes of the header of a vector: its first word and the number of values.
 const HEADER_BYTES: usize = fields::series(Structure::SparseVector, "columnId", 2).0;
 
 /// A rule that a sparse vector breaks.

@@ -244,7 +244,8 @@ pub fn datetime_text(ticks: u32, days: i32) -> Option<String> {
     ))
 }
 
-/// A GUID as SQL Server prints it: the first three groups are little-endian, all digits are upper case.
+/// A GUID as SQL Server prints it: all digits are upper case, and the bytes of the first three groups, which are stored
+/// little-endian, are reversed.
 pub fn guid_text(bytes: [u8; 16]) -> String {
     let b = bytes;
     format!(

@@ -41,8 +41,8 @@ pub(crate) fn write(
     ids: Ids,
     (taken_at, now): (&str, &str),
 ) -> rusqlite::Result<()> {
-    // A backup may be read long after it was taken. Therefore the date of a range is the time of the image, if the
-    // range was read later.
+    // A backup may be read long after it was taken. Therefore, if a range was read after the time of the image, the
+    // date of the range is the time of the image.
     let date = |range: &check::RangeRead| match window {
         _ if !range.is_read => None,
         None => Some(taken_at),
@@ -159,7 +159,7 @@ fn write_listed(
     put(transaction, ("pair", NOT_VERIFIED), &indexes.collect::<Vec<_>>(), (ids.image, "", true))
 }
 
-/// Writes the same verdict for one kind of relation (`unit` or `pair`) of all given objects.
+/// Writes the same verdict for the relations of one kind (`unit` or `pair`) of all given objects.
 fn put(
     connection: &Connection,
     (kind, verdict): Judged,

@@ -201,7 +201,7 @@ impl History {
         read().map_err(|error| self.failed(&error))
     }
 
-    /// A database by its number.
+    /// The database with the row ID `id`, with at most `runs` runs in its trend; `None` if there is no such database.
     ///
     /// # Errors
     /// If the history cannot be read.

@@ -39,8 +39,8 @@ impl Held<'_> {
         self.transaction.prepare_cached(put)?.execute(values).map(drop)
     }
 
-    /// Deletes the records of backups on this machine that no longer exist, because such a backup no longer contains
-    /// findings.
+    /// Deletes what is recorded for those backups on this machine that no longer exist, because such a backup no longer
+    /// contains findings.
     pub(crate) fn forget_gone(&self) -> rusqlite::Result<()> {
         if !self.are_backups() {
             return Ok(());
@@ -87,9 +87,9 @@ impl Held<'_> {
             return Ok(true);
         }
         if holder.paths == self.identity.files {
-            // The holder's files are the files that this run read. This run read the image `ids.image` from them, so
-            // they contain that image. If the holder's image is a different one, they still contain it only if one of
-            // its backup sets is among the sets that this run did not read.
+            // The recorded files are the files that this run read. These files contain the image `ids.image`, because
+            // this run read that image from them. If the recorded image is a different one, the files still contain it
+            // only if one of its backup sets is among the sets that this run did not read.
             return Ok(holder.image == self.ids.image || self.has_set(&holder.identity));
         }
         let paths: Vec<String> = serde_json::from_str(&holder.paths).unwrap_or_default();

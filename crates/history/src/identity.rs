@@ -74,7 +74,7 @@ pub(crate) struct Ids {
 
 /// Returns the text that identifies a family: a database and all databases restored from its backups. The text is the
 /// family GUID, except in two cases: some databases have no GUID, and databases that exist on every server may share
-/// the GUID of their template. In these cases, the machine or server and the location of the copy are added. The
+/// the GUID of their template. In these cases, the location of the copy, and its machine or server, are added. The
 /// location of a backup is the name of its database.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
@@ -214,8 +214,8 @@ fn first_path(source: &dyn PageSource) -> String {
     shown(&path)
 }
 
-/// Returns the absolute path without secrets. The path is stored in this form because it does not depend on the current
-/// folder.
+/// Returns the absolute path without secrets. Paths are stored in this form, because an absolute path does not depend
+/// on the current folder.
 pub(crate) fn whole(path: &Path) -> String {
     let is_other = path.as_os_str() == "-" || path.to_string_lossy().contains("://");
     let whole = if is_other { None } else { std::path::absolute(path).ok() };

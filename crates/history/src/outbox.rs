@@ -17,8 +17,8 @@ use crate::{lease, time};
 
 pub use alarms::{Judge, Promise, Raised};
 
-/// The maximum number of lines, each for one event, that a call of the program gets. The count of events that the
-/// program also gets includes the events beyond this limit.
+/// The maximum number of lines that the program gets in one call. Each line describes one event. The program also gets
+/// the number of all events, which includes the events beyond this limit.
 pub(crate) const MOST_LINES: usize = 1000;
 /// The time that a process has to deliver an event. After this time, another process may take the event.
 const DELIVERY: Duration = Duration::from_secs(180);
@@ -316,7 +316,7 @@ impl History {
 }
 
 impl Holder {
-    /// Whether the process with the given token has ended, as far as this process can see.
+    /// Whether the process with this token has ended, as far as this process can see.
     fn outlives(&self, token: &str) -> bool {
         let mut words = token.rsplitn(3, ' ');
         let (_, pid, host) = (words.next(), words.next(), words.next().unwrap_or_default());

@@ -10,7 +10,8 @@ use crate::identity::identity_of;
 /// The part of the history that a query covers.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Selects the databases with this name or family GUID, or the one called `NAME on SERVER`; `None` selects all.
+    /// Selects the databases with this name or family GUID. The text `NAME on SERVER` selects the database with this
+    /// name on this server; `None` selects all.
     pub database: Option<String>,
     /// Leaves out everything before this point in time.
     pub since: Option<String>,

@@ -296,9 +296,9 @@ impl History {
     }
 
     /// The databases that have no full or differential backup younger than `most`. If `are_replicas` is set, all
-    /// databases of one family are one database. Otherwise, backups of one family belong to one database only if they
-    /// also have the same name and server. Only a backup that exists, is complete, and is not known to be corrupt is
-    /// taken into account.
+    /// databases of one family count as one database. Otherwise, two backups of one family belong to the same database
+    /// only if they also have the same name and server. Only a backup that exists, is complete, and is not known to be
+    /// corrupt is taken into account.
     ///
     /// # Errors
     ///
@@ -386,8 +386,8 @@ impl History {
     }
 
     /// The backups that must be reported to the user. A backup whose check has ended or failed is reported once. A
-    /// backup that has been waiting since before `patience`, or that still could not be checked, is reported again if
-    /// its last report was not after `reminded`.
+    /// backup that has been waiting since before `patience`, or whose check failed and will be tried again, is reported
+    /// again if its last report was not after `reminded`.
     ///
     /// # Errors
     ///

@@ -31,7 +31,7 @@ pub struct Run<'a> {
     pub source: &'a dyn PageSource,
     /// The catalog of the database.
     pub database: &'a Database,
-    /// The name of this machine, and how it identifies the database.
+    /// The name of this machine, and the settings by which the machine identifies the database.
     pub naming: &'a Naming,
     /// When the run began.
     pub started: SystemTime,

@@ -53,10 +53,10 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
 /// Returns the SQL common table expressions that follow WITH. The last one is `worst`, which lists the copies of each
 /// database. Place 1 is the worst copy.
 ///
-/// If a check is spread over several time windows, its runs prove nothing until the whole image is read. The exception
-/// is a run that could not read something. A failed run makes the state of a copy worse if it was asked to check the
-/// same files as the newest run of this copy, on the same machine. The failed run is ignored after a later full check
-/// of the copy.
+/// If a check is spread over several time windows, its runs do not count until the whole image is read. However, a run
+/// that could not read something counts at once. A failed run makes the state of a copy worse if it was asked to check
+/// the same files as the newest run of this copy, on the same machine. The failed run is ignored after a later full
+/// check of the copy.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");

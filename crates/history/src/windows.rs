@@ -39,7 +39,7 @@ pub struct Opening<'a> {
     pub source: &'a dyn PageSource,
     /// The catalog of the database.
     pub database: &'a Database,
-    /// The name of this machine, and how it identifies the database.
+    /// The name of this machine, and the settings by which the machine identifies the database.
     pub naming: &'a Naming,
     /// When the window begins.
     pub started: SystemTime,
@@ -284,8 +284,8 @@ impl History {
         })
     }
 
-    /// Returns, for each of the last time windows over a copy of a database, how many bytes were read and how many
-    /// seconds this took, the newest first. Does not change the history.
+    /// Returns the number of bytes read, and the number of seconds needed, in each of the last time windows in which a
+    /// copy of the database was read. The newest time window comes first. Does not change the history.
     ///
     /// # Errors
     ///
@@ -326,7 +326,7 @@ fn known(
     let rows = promised(transaction, (ids.database, depth), tiles, now)?;
     let doubted = doubted(transaction, ids)?;
     // For a backup, this is the time at which the database had the state of the image (`taken_at`). For data files,
-    // each time window changes `taken_at`, so the time is used at which all ranges had been read (`closed_at`).
+    // each time window changes `taken_at`, so the time at which all ranges had been read (`closed_at`) is used.
     let closed: Option<String> = transaction.query_row(
         "SELECT max(CASE s.kind WHEN 'files' THEN i.closed_at ELSE i.taken_at END)
          FROM image i JOIN source s ON s.id = i.source WHERE s.database = ?1 AND i.closed_at <= ?2",

@@ -88,7 +88,7 @@ impl Ids {
         self.next_unit
     }
 
-    /// The next object ID. SQL Server also assigns object IDs in steps of 16,000,057.
+    /// The next object ID for which `taken` returns false. SQL Server also assigns object IDs in steps of 16,000,057.
     pub(crate) fn object(&mut self, taken: impl Fn(i32) -> bool) -> i32 {
         loop {
             self.next_object = match self.next_object.checked_add(16_000_057) {
@@ -129,8 +129,8 @@ pub(crate) struct TableBuilder<'a> {
     addresses: Vec<RowId>,
 }
 
-/// The maximum number of rows in a heap that has nonclustered indexes. The limit exists because the address of each row
-/// takes up eight bytes of memory.
+/// The maximum number of rows in a heap that has nonclustered indexes. There is such a limit, because the addresses of
+/// all rows are kept in memory, in eight bytes each.
 const MOST_ADDRESSES: u64 = 20_000_000;
 
 impl<'a> TableBuilder<'a> {

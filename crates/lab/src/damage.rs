@@ -352,7 +352,7 @@ impl Target {
     }
 
     /// Picks an allocated page that contains its own address and for which `wanted` returns true. First tries random
-    /// pages; if none of them meets these conditions, picks the first page of the database that does.
+    /// pages; if none of them meets these conditions, picks the first page of the database that meets them.
     fn pick(&mut self, dice: &mut Random, wanted: impl Fn(&Image) -> bool) -> Result<Image, LabError> {
         let total: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
         for number in (0..TRIES).map(|_| dice.below(total)).chain(0..total) {

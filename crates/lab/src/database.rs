@@ -18,7 +18,7 @@ pub struct Written {
     pub files: Vec<PathBuf>,
     /// The number of pages of each file.
     pub pages: Vec<u32>,
-    /// The table names, each with the number of rows without ghosts.
+    /// The table names, each with the number of rows, not counting ghosts.
     pub tables: Vec<(String, u64)>,
 }
 

@@ -282,8 +282,8 @@ impl Description {
         Some((at, index))
     }
 
-    /// Returns an error if the format or the chosen version does not allow the description, or if the storage format of
-    /// a requested feature is undocumented.
+    /// Returns an error if the format or the version of the description does not allow the description, or if the
+    /// storage format of a requested feature is undocumented.
     pub(crate) fn check(&self) -> Result<(), String> {
         let since_2008 = self.version > Version::V611;
         let tables = self.tables_by_name();

@@ -32,7 +32,8 @@ enum Then {
     Rebuilt,
 }
 
-/// How added columns that begin after the last column that was not dropped use the bytes of dropped columns.
+/// How added columns use the bytes of dropped columns. These added columns begin after the last column that was not
+/// dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// One added column uses the bytes of two dropped columns.

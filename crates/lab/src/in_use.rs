@@ -88,7 +88,7 @@ pub fn leave_in_use(description: &Description, written: &Written, times: u32, on
 /// 2020-01-01 12:00 as a datetime.
 const TIME: [u8; 8] = ((43_829u64 << 32) | (12 * 3600 * 300)).to_le_bytes();
 
-/// Changes the boot page so that the database was not shut down, and sets the LSN of its last checkpoint.
+/// Changes the boot page as if the database had not been shut down, and sets the LSN of its last checkpoint.
 fn mark_in_use(primary: &Path, version: u16, checkpoint: Lsn) -> Result<(), LabError> {
     let failed = |source| LabError::Io { path: primary.to_owned(), source };
     let mut file = File::options().read(true).write(true).open(primary).map_err(failed)?;

@@ -1,9 +1,9 @@
 //! Finds the order of the rows in an index without sorting more rows than fit in memory.
 //!
-//! An index of up to a million rows is simply sorted. In a larger index, the values of the leading key column must
-//! determine the order of the groups of rows with the same value. This is so for serial and grouped values, which rise
-//! with the row number, and for scattered values, whose shuffle can be inverted. The rows of each group are sorted in
-//! memory.
+//! An index of up to a million rows is simply sorted. A larger index is divided into groups of rows with the same value
+//! in the leading key column. The order of these groups must follow from the way in which the values are generated.
+//! This is so for serial and grouped values, which rise with the row number, and for scattered values, whose shuffle
+//! can be inverted. The rows of each group are sorted in memory.
 
 use crate::description::{Index, Table, Values};
 use crate::disk::LabError;
@@ -233,7 +233,7 @@ impl<'a> IndexOrder<'a> {
                     push_sort_key((column.ty, column.collation), row.value(at), column.descending, key);
                 }
                 Source::Uniquifier => key.extend(self.order.uniquifier(n).to_be_bytes()),
-                // SQL Server compares a row address like a binary(8), byte by byte.
+                // This order assumes that SQL Server compares a row address like a binary(8), byte by byte.
                 Source::RowId => key.extend(self.addresses.get(n as usize).copied().unwrap_or_default().bytes()),
                 Source::Column(_) | Source::SparseVector => {}
             }

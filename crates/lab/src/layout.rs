@@ -120,8 +120,8 @@ pub(crate) struct Layout {
     /// Whether the records are CD records. In this case, all columns have negative offsets, like variable-length
     /// columns: the number of the column, counted from -1.
     pub compressed: bool,
-    /// The layouts of rows that were written before columns were added. The number with a layout is that of the first
-    /// row that was written with a later layout.
+    /// The layouts of rows that were written before columns were added. The number before each layout is the number of
+    /// the first row that was written with a later layout.
     pub earlier: Vec<(u64, Layout)>,
 }
 

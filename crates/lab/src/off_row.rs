@@ -56,9 +56,10 @@ impl OffRow {
     }
 
     /// Returns the column whose value must be moved off the row next: the longest value that can be moved. `None` if no
-    /// value must be moved, because the row fits on a page and this value has at most 8,000 bytes.
+    /// value can be moved, or if this value can stay, because the row fits on a page and the value has at most 8,000
+    /// bytes.
     fn longest_to_move(&self, layout: &Layout, row: &Row, extra: &Extra) -> Option<(usize, Storage)> {
-        // The length starts with the fixed-length part, two column counts, the null bitmap, the end offset of the
+        // The initial length includes the fixed-length part, two column counts, the null bitmap, the end offset of the
         // sparse vector, a back pointer and a version tag.
         let mut length = usize::from(layout.leaf_fixed) + 4 + layout.columns.len().div_ceil(8) + 2 + 12 + 14;
         length += extra.sparse.len();
@@ -84,8 +85,8 @@ impl OffRow {
         longest.filter(|&(value, ..)| length > LONGEST_RECORD || value > 8000).map(|(_, at, storage)| (at, storage))
     }
 
-    /// Replaces the values of a ghost that may be stored off the row by NULL, or by the empty value in a NOT NULL
-    /// column.
+    /// In a ghost, replaces each value that might be stored off the row by NULL, or by the empty value if the column is
+    /// NOT NULL.
     pub(crate) fn drop_values(&self, table: &Table, layout: &Layout, row: &mut Row) {
         for column in &layout.columns {
             let Source::Column(at) = column.source else { continue };

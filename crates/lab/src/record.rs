@@ -57,7 +57,7 @@ impl Extra {
         &self.row_id
     }
 
-    /// The uniquifier as stored; empty for the first row with a key.
+    /// The uniquifier as stored; empty for the first of the rows with the same clustering key.
     pub(crate) fn uniquifier(&self) -> &[u8] {
         if self.uniquifier == 0 { &[] } else { &self.uniquifier_bytes }
     }

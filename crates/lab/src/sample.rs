@@ -16,8 +16,8 @@ pub struct Sample {
     pub(crate) text: Option<String>,
 }
 
-/// The characters in the lab's texts whose byte in code page 1252 is not their Latin-1 code. The lab's collations use
-/// code page 1252.
+/// The characters in the lab's texts that exist in code page 1252 but not in Latin-1, each with its byte in code page
+/// 1252. The lab's collations use this code page.
 const CODE_PAGE_1252: [(u8, char); 5] =
     [(0x80, '\u{20AC}'), (0x8A, '\u{160}'), (0x96, '\u{2013}'), (0x99, '\u{2122}'), (0x9F, '\u{178}')];
 

@@ -163,8 +163,8 @@ fn values(dice: &mut Random, ty: SqlType) -> Values {
     };
     let least = dice.below(u64::from(most) + 1) as u32;
     match ty.xtype {
-        // The bytes of an xml value must be binary XML, with a header of at least 17 bytes. In the other types listed
-        // here, any bytes are valid.
+        // The bytes of an xml value (type 241) must be binary XML, with a header of at least 17 bytes. For image (34)
+        // and varbinary (165), any bytes are valid.
         34 | 165 | 241 => Values::Bytes { least, most },
         _ if ty.is_string() && (ty.is_lob() || dice.chance(70)) => Values::Text { least, most },
         _ => match dice.below(4) {

@@ -22,8 +22,8 @@ pub enum Version {
 pub struct VersionFacts {
     /// dbi_version.
     pub number: u16,
-    /// The internal version of SQL Server in which the model database was created. Every new database has this number,
-    /// because SQL Server creates it as a copy of the model database.
+    /// The internal version of SQL Server in which the model database was created. Every new database contains this
+    /// number in its boot page, because SQL Server creates the database as a copy of the model database.
     pub model_version: u16,
     /// Length of the boot page's record in bytes.
     pub boot_length: u16,

@@ -131,9 +131,9 @@ pub struct Crashed {
 /// The files and rows that recovery must restore.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// The data files. If transactions were open, recovery can correctly produce different contents of the files. These
-    /// files are then only one of the correct results, but the rows are the same in all of them. The counters in the
-    /// catalog are those of the last checkpoint.
+    /// The data files after recovery. If transactions were open, several contents of the files are correct, and these
+    /// files are only one of them. The rows are the same in all correct files. The counters in the catalog are those of
+    /// the last checkpoint.
     pub files: Vec<(String, Vec<u8>)>,
     /// The data files after redo, before open transactions are rolled back. Each page contains the changes of all log
     /// records for this page.

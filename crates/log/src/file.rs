@@ -37,7 +37,7 @@ pub struct LogFile {
     pub binding_guid: [u8; 16],
     /// The size in bytes; for a backup set, the size of the log in it.
     pub bytes: u64,
-    /// The VLFs by offset; for a backup set, only the VLFs with log in the set.
+    /// The VLFs in the order of their offsets; for a backup set, only the VLFs from which the set contains log.
     pub vlfs: Vec<Vlf>,
     /// The size in bytes according to the file header; 0 for a backup set.
     header_bytes: u64,
@@ -216,13 +216,13 @@ impl Log {
         }
     }
 
-    /// Finds the VLF in which the log continues, if wrong VLF headers hide this VLF. Either its own header names an
+    /// Finds the VLF in which the log continues, if a wrong VLF header hides this VLF. Either its own header states an
     /// earlier use, or the header of another VLF has a size that covers this VLF. Returns the file and the offset of
     /// the VLF; `None` if no such VLF is found.
     ///
-    /// The VLF must start with the first block of use `sequence`. If the VLF was never used according to its header,
-    /// this block must also state `previous_size` as the size of the block before it. If the VLF was used, it may also
-    /// start with the first block of a later use.
+    /// The VLF must start with the first block of use `sequence`. If its header says that the VLF was never used, this
+    /// block must also state `previous_size` as the size of the block before it. If its header says that the VLF was
+    /// used, the VLF may also start with the first block of a later use.
     pub(crate) fn first_block(&self, sequence: u32, previous_size: usize) -> Result<Option<(usize, u64)>, LogError> {
         let mut block = vec![0; MAX_BYTES];
         for (number, log) in self.files.iter().enumerate() {

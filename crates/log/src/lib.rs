@@ -3,7 +3,7 @@
 //! [`Log`] opens the log files of one database, or the log in its backups, and finds the run of virtual log files
 //! (VLFs) that contain the log. [`Walk`] visits the blocks from the oldest block to the end of the log, and verifies
 //! each block. [`History`] collects transactions and checkpoints. Memory holds only one buffer, a few machine words for
-//! each VLF, and the open transactions, so memory use does not depend on the size of the log.
+//! each VLF, and the open transactions, so memory use hardly depends on the size of the log.
 //!
 //! `format::log` defines the layout of blocks and records; docs/format/log.md has the facts.
 

@@ -337,9 +337,9 @@ impl<'l> Walk<'l> {
         Ok(End { at: placed, offset: self.next, block, reason })
     }
 
-    /// Looks for evidence that the log continues although the next block cannot be read. The evidence is damage in that
-    /// block, or the first block of the next VLF if `Log::first_block` finds it. For log files, a log without any
-    /// readable block is evidence too. `None` without evidence.
+    /// Looks for evidence that the log continues although the next block cannot be read. Such evidence is damage in the
+    /// next block, or a first block of the next VLF that `Log::first_block` finds. If no block of a log file could be
+    /// read, this is evidence too. `None` if there is no evidence.
     fn damage(&mut self, placed: PlacedVlf, block: u32) -> Result<Option<Damage>, LogError> {
         self.read_from(None);
         self.fill(placed)?;

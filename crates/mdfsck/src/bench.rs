@@ -69,7 +69,8 @@ fn print(results: &Results, baseline: Option<&Results>) -> Result<(), Failure> {
     })
 }
 
-/// Runs all cells in rounds. Before each round, reads the files once without a check.
+/// Runs all cells in rounds. At the start of each round, reads the files without a check, once for each combination of
+/// cache state and number of threads.
 fn measure(cells: Vec<Cell>, files: &[PathBuf], results: &mut Results) {
     for cell in &cells {
         let is_there = results.raw.iter().any(|raw| (raw.cache, raw.threads) == (cell.cache, cell.maxdop));

@@ -426,7 +426,7 @@ fn estimate(
     (arguments, out): (&CheckArguments, Out<'_>),
 ) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
-    // Adds the memory that recovered pages use to the estimate. The minimum grant, in contrast, includes only the
+    // Adds to the estimate the memory that holds recovered pages. The minimum grant, in contrast, includes only the
     // recovered pages that cannot be moved to temporary files.
     estimate.memory_bytes += recovered.kept_bytes();
     recovered.keep_at_most(0)?;

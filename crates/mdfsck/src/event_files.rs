@@ -83,7 +83,7 @@ impl EventReader {
         self.faults
     }
 
-    /// The reports of the file's ring buffers about missing events, combined.
+    /// The combined reports of all ring buffers in the file about missing events.
     pub(crate) fn ring_buffer(&self) -> RingBuffer {
         match &self.form {
             Form::Xel(_) => RingBuffer::default(),

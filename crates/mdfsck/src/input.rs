@@ -30,7 +30,7 @@ pub(crate) struct Backups {
     /// The pages of the full backup, with the changes of the differential backup if there is one; or the pages of file
     /// backups.
     pub(crate) pages: BackupPages,
-    /// The log of this backup and of the later log backups; `None` if no log can be read.
+    /// The log in these backups and in the later log backups; `None` if no log can be read.
     pub(crate) log: Option<Log>,
     /// The point in the log where the restore starts.
     pub(crate) start: RestoreStart,

@@ -234,7 +234,7 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
 }
 
 /// Warns about missing files and stripes, and about a log that was not applied. `done` is the word for what the command
-/// does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing. If they are, they
+/// does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing: the missing parts
 /// may contain data that the command does not find.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
     let missing = check::not_given(source, database, &check::Scope::Database, done);

@@ -243,7 +243,8 @@ fn judged(
     let judge = promise::Judge { now, within: span, rhythm };
     let left = outcome.as_ref().map(|outcome| outcome.left.clone()).unwrap_or_default();
     let is_left = |range: &history::windows::promise::Range| {
-        // In the history, a range begins at page 0 of its file or at the first page of its task.
+        // In the history, the first range of a file begins at page 0, and every other range begins at the first page of
+        // its task.
         known.places.get(range.id as usize).is_some_and(|(file, first, pages)| {
             // `left` is in the order of the tasks, which are sorted by file and page.
             let next = left.partition_point(|place| *place < (*file, *first));

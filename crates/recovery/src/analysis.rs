@@ -27,7 +27,7 @@ const OPEN_BYTES: usize = 128;
 /// The reason why a log cannot recover the database.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A restore must stop at a point that the pages of its backup have already passed.
+    /// The requested point is too early: the pages of the backup have already passed it.
     #[error("the backup ends at {pages_to}, after {until}, where the restore must stop; name an earlier full backup")]
     StopTooEarly {
         /// The LSN of the first record to leave out.
@@ -230,7 +230,8 @@ impl Analysis {
         Ok(this)
     }
 
-    /// Reads the log of a restore, from the oldest record that the backup needs to `stop`, or to the end of the log.
+    /// Reads the log of a restore. Starts at the oldest record that the backup needs, and ends at `stop` or at the end
+    /// of the log.
     ///
     /// # Errors
     ///

@@ -350,9 +350,9 @@ impl<'a> Losers<'a> {
         earlier.find(|record| record.deed == Deed::Insert(rows)).map(|record| record.lsn)
     }
 
-    /// Reads the log once more and adds the changes to undo to `store`. They are sorted by page, and on each page the
-    /// latest change comes first. Pages in `failed` are left out, because either all changes of a page are undone or
-    /// none.
+    /// Reads the log once more, and adds to `store` the changes that must be undone. They are sorted by page, and on
+    /// each page the latest change comes first. Pages in `failed` are left out, because either all changes of a page
+    /// are undone or none.
     pub(crate) fn collect(
         &self,
         log: &Log,

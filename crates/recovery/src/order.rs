@@ -77,7 +77,8 @@ impl LogOrder {
         let id = record.transaction();
         match record.operation() {
             _ if id == TransactionId::NONE => true,
-            // The record that ends a transaction names the record that began it, and FORGET_XACT follows the end.
+            // For these operations, the LSN of the previous record is not tested: the record that ends a transaction
+            // names the record that began the transaction, and FORGET_XACT follows the end.
             Operation::BEGIN_XACT | Operation::COMMIT_XACT | Operation::ABORT_XACT | Operation::FORGET_XACT => true,
             _ => match known {
                 // A compensation record names the next record to undo.

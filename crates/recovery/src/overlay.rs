@@ -33,8 +33,9 @@ impl<'s> RecoveredPages<'s> {
             {
                 file.header_pages = Some(header.size_pages());
             }
-            // A file that grew after the backup ends at the size that its file header states. That size must include
-            // the last recovered page, and must not extend beyond the PFS interval of this page.
+            // A file that grew after the backup ends at the size that its file header states. If this size does not
+            // include the last recovered page, or extends beyond the PFS interval of this page, it is adjusted to that
+            // limit.
             if let Some(last) = recovery.store.last_of(file.file_id).filter(|last| *last >= file.pages) {
                 let limit = (last / PFS_PAGES + 1).saturating_mul(PFS_PAGES);
                 file.pages = file.header_pages.unwrap_or(0).clamp(last.saturating_add(1), limit);

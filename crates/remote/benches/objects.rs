@@ -12,7 +12,8 @@
 //! whichever is less. Each request costs the latency, and then the time for its bytes at the rate of a connection. The
 //! network delivers at most 1.2 GB per second. The model leaves out the cost of failed requests, because reading ahead
 //! must hide it. That cost is the latency again, and the pause before the next attempt (10 ms at first, then up to four
-//! times the previous pause). The value `at 32` is the same rate compared with a model of 32 connections.
+//! times the previous pause). The value `at 32` is the measured rate as a percentage of the rate in a model with 32
+//! connections.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark")]
 

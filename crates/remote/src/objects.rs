@@ -85,8 +85,8 @@ fn threads_can_be_had(threads: usize) -> io::Result<()> {
     }
 }
 
-/// A client is shared by all objects with an equal key. The key says which objects the client can access, and how long
-/// it repeats failing requests.
+/// The key of a client. All objects with an equal key share one client. The key says which objects the client can
+/// access, and how long the client repeats failing requests.
 #[derive(PartialEq, Eq, Hash)]
 struct Client {
     place: Place,

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 /// The period in which an answer must deliver at least `LEAST_BYTES` bytes.
 const A_WHILE: Duration = Duration::from_secs(60);
 const LEAST_BYTES: usize = 1024;
-/// How often an answer may end too early, for a server without tags.
+/// The number of times that an answer may end too early, if the server sends no entity tags.
 const MOST_CUTS: u32 = 8;
 
 /// Identifies the version of an object. It shows whether a newer object with the same name has replaced the object.

@@ -38,8 +38,8 @@ fn is_less_safe(asked: &Url, next: &Url) -> bool {
     asked.scheme() == "https" && next.scheme() != "https"
 }
 
-/// Whether both URLs name the same server: the host, the scheme and the port are equal. `https://` after `http://` is
-/// allowed if both use the default ports.
+/// Whether both URLs name the same server: the host, the scheme and the port are equal. A redirect from `http://` to
+/// `https://` is also accepted if both URLs use the default ports.
 fn is_same_server(asked: &Url, next: &Url) -> bool {
     let is_safer = asked.scheme() == "http" && next.scheme() == "https" && (asked.port(), next.port()) == (None, None);
     asked.host_str() == next.host_str()
@@ -107,7 +107,8 @@ mod tests {
         assert!(!is_same("https://a.example/x", "https://a.example.b.example/x"));
     }
 
-    /// A server on another address of this machine. It gives each request the same answer and records the requests.
+    /// Starts a server on this machine. It gives each request the same answer and records the requests. Returns its
+    /// port and the recorded requests.
     fn server(answer: String) -> (u16, Arc<Mutex<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, asked) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(String::new())));

@@ -1,4 +1,4 @@
-//! Settings from the user: the secrets of URLs, and the memory limit.
+//! Settings from the user: the secrets of URLs, the memory limit, and allowed redirects.
 
 use std::collections::BTreeMap;
 

@@ -17,9 +17,9 @@ const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
 const LARGE_BYTES: u64 = 256 << 10;
 /// Number of consecutive reads that make a stream.
 const RUN: u32 = 3;
-/// The number of consecutive reads that make a new stream a short distance behind an existing stream, if the bytes of
-/// the reads were already dropped from memory. Fewer such reads may come from slow threads of the existing stream. A
-/// longer run of reads is a second pass over the object.
+/// The number of consecutive reads that make a new stream if they are a short distance behind an existing stream and
+/// read bytes that were already dropped from memory. A shorter run of such reads may come from slow threads of the
+/// existing stream. A longer run is a second pass over the object.
 const RUN_AGAIN: u32 = 16;
 /// A stream is forgotten when this number of reads have passed since its last read.
 const FORGOTTEN_AFTER: u64 = 1024;

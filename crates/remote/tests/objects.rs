@@ -161,8 +161,8 @@ fn with_failing_requests_no_byte_is_sent_twice() {
         }
     };
     thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(read_all)));
-    // After a cut answer, only its missing bytes are requested again. The start of the object was read when it was
-    // opened.
+    // After a cut-off answer, only the bytes that did not arrive are requested again. Opening the object already read
+    // up to 1 MB of its start.
     let sent = server.sent();
     assert!((SIZE - MB..=SIZE + SIZE / 64).contains(&sent), "{sent} of {SIZE}");
 }

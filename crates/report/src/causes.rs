@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use check::registry::limits::{self, ALL, Limit, LimitKind};
 use check::{NotVerified, Report};
 
-/// Splits the list of what was not verified in two. The first list has the things to show. The second list has the
-/// things that are only consequences of a missing stripe. If there are findings, the first list includes all things
-/// that damage may explain.
+/// Splits the list of what was not verified in two: the things to show, and the things that are only consequences of a
+/// missing stripe. If there are findings, a thing that damage may explain is always shown.
 pub fn split(report: &Report) -> (Vec<&NotVerified>, Vec<&NotVerified>) {
     let lacks_stripes = report.not_verified.iter().any(|entry| entry.limit == &limits::BACKUP_STRIPES);
     let is_shown = |limit: &Limit| {

@@ -220,8 +220,9 @@ impl Text<'_> {
         self.detour(found.detour.as_ref(), out)
     }
 
-    /// Writes the sets that the newest chain does not need, each with the range of points in time for which another
-    /// restore needs it. Consecutive sets form a group if there is no gap between their ranges.
+    /// Writes the backup sets that the newest chain does not need, but that a restore to other points in time needs.
+    /// Consecutive sets form a group if there is no gap between the ranges of these points in time. The heading of a
+    /// group names its whole range.
     fn beside(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut rest = self.database.beside.as_slice();
         while let Some(first) = rest.first() {

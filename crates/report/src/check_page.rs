@@ -31,7 +31,7 @@ pub struct CheckPage<'a> {
     pub source: &'a dyn PageSource,
     /// The whole command, without secrets.
     pub command_line: &'a str,
-    /// The parts of the commands that the page suggests for more details.
+    /// The parts from which the page composes the commands that it suggests.
     pub commands: Commands<'a>,
     /// The version of the program.
     pub version: &'a str,

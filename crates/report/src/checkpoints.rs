@@ -35,7 +35,7 @@ pub struct Group {
     pub clock: Clock,
     /// ID of the database; `None` if only its log is known.
     pub database_id: Option<u32>,
-    /// Name of the database; `None` if none of its data files was given.
+    /// Name of the database; `None` if none of the given data files contains this name.
     pub database: Option<String>,
     /// The checkpoints, ordered by start time; never empty.
     pub checkpoints: Vec<Checkpoint>,
@@ -105,8 +105,8 @@ pub struct CheckpointReport {
     pub counts: Counts,
 }
 
-/// The period before or after a change, with the totals of its checkpoints. The period ends at the neighboring change,
-/// if there is one.
+/// The period before or after a change, with the totals of its checkpoints. The period extends to the previous or the
+/// next change; without such a change, it has no limit.
 struct Side {
     change: Moment,
     is_after: bool,
@@ -114,7 +114,7 @@ struct Side {
 }
 
 impl Group {
-    /// The two periods of each change: before it and after it. A period ends at the neighboring change.
+    /// The two periods of each change: from the previous change to this change, and from this change to the next one.
     fn sides(&self) -> impl Iterator<Item = Side> {
         let between = |from: Option<Moment>, to: Option<Moment>| {
             let inside = move |checkpoint: &&Checkpoint| {

@@ -123,7 +123,7 @@ mod tests {
         let mut database = Database::default();
         let named = |id: u32, name: &str| TableColumn { id, name: name.to_owned(), user_type: 0, status: 0 };
         database.columns.insert(5, vec![named(1, "Id"), named(2, "Name")]);
-        // Three columns, the third NULL; one variable column "ab"; column 4 was added later.
+        // A record with three columns: 7, "ab" (variable length) and NULL. Column 4 was added after it was written.
         let bytes = [0x30, 0, 8, 0, 7, 0, 0, 0, 3, 0, 0b100, 1, 0, 17, 0, b'a', b'b'];
         let record = Record::data(&bytes).unwrap();
         let values = of_record(&database, &rowset, Level::Leaf, &record);

@@ -1,4 +1,4 @@
-//! Message 8957: the line about a run that DBCC writes to the error log and to the event log.
+//! Message 8957: the line about a DBCC run in the error log and in the event log.
 
 use check::registry::Class;
 use check::{ErrorCounts, Report, Scope};
@@ -41,8 +41,8 @@ pub fn lines(report: &Report, statement: Statement<'_>) -> Vec<String> {
     messages.into_iter().map(|message| printable(&message.text).into_owned()).collect()
 }
 
-/// Returns message 8957 about a run, or about one table of a CHECKTABLE run. SQL Server ends the text with facts about
-/// its snapshot; this text ends with the reasons why errors may be missing.
+/// Returns message 8957 about a run, or about one table of a CHECKTABLE run. In SQL Server, the text ends with facts
+/// about the snapshot; here, it ends with the reasons why the run may have overlooked errors.
 pub(crate) fn finished(report: &Report, statement: Statement<'_>, table: Option<&str>, counts: ErrorCounts) -> Message {
     let options = &report.options;
     let with = [

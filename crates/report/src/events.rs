@@ -9,7 +9,7 @@ use events::{Clock, Event, Value, unique_names};
 use crate::json::lines::{ErrorText, Named};
 use crate::json::{events as lines, line};
 
-/// Maximum number of columns of a CSV file, far more than a spreadsheet has.
+/// Maximum number of columns of a CSV file. This is more than a spreadsheet can have.
 const MAX_COLUMNS: usize = 20_000;
 
 /// Values with their names.

@@ -21,7 +21,7 @@ Each check has an id that is never reused, and the number and text of the messag
 damage. `<...>` stands for a value that is inserted into the message. All findings have level 16.
 ";
 
-/// The advice for findings in a backup, because a backup cannot be repaired.
+/// The advice for findings in a backup, for which no repair is possible.
 pub const IN_A_BACKUP: &str = "Check another copy of this backup, the database itself and older backups. Then restore from the newest backup that is sound.";
 
 /// Writes the explanations of `checks`, one after another.

@@ -1,5 +1,5 @@
-//! The common parts of pages with charts. Each page is one file that needs nothing from the network. The layout fits
-//! phones and dark screens.
+//! The common parts of pages with charts. Unless a server sends the page, it is one file that needs nothing from the
+//! network. The layout fits phones and dark screens.
 
 mod cause;
 mod curves;

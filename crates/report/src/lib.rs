@@ -66,7 +66,7 @@ pub use text_table::{printable, steers};
 pub struct View {
     /// Leave out informational messages, as WITH NO_INFOMSGS does.
     pub no_infomsgs: bool,
-    /// Also leave out the list of what was not verified, because the caller writes it elsewhere.
+    /// Leave out the list of what was not verified, because the caller writes this list elsewhere.
     pub findings_only: bool,
     /// Show at most this many findings; `None` for no limit.
     pub max_findings: Option<usize>,

@@ -57,7 +57,7 @@ impl ObjectListing<'_> {
         }
     }
 
-    /// Schema and name, including the schema dbo; `None` if the catalog does not have the names.
+    /// The name with its schema, even if the schema is dbo; `None` if the catalog does not have the names.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         self.rowsets
             .first()
@@ -75,8 +75,8 @@ impl ObjectListing<'_> {
         self.rows_and_pages().map(|counted| message::rows_in_pages(counted, name))
     }
 
-    /// Rows and in-row data pages of the heap or clustered index, over all partitions; `None` if the object has neither
-    /// a heap nor a clustered index.
+    /// Rows and in-row data pages of the heap or clustered index, over all partitions. `None` if the object has neither
+    /// a heap nor a clustered index, or if a file with its pages was not given.
     fn rows_and_pages(&self) -> Option<(u64, u64)> {
         let mut base = self.rowsets.iter().filter(|rowset| rowset.index_id <= 1).peekable();
         base.peek().filter(|_| !self.rowsets.iter().any(|rowset| rowset.index_id <= 1 && rowset.lacks_file))?;

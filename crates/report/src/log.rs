@@ -303,8 +303,8 @@ impl LogReport<'_> {
         self.rate.steps(MOST_STEPS)
     }
 
-    /// The reason why the log cannot be followed further, and the number of later blocks that belong to the current use
-    /// of the VLFs.
+    /// The reason why the log cannot be followed further, and the number of blocks after this point that were written
+    /// since the VLFs were last reused.
     pub(crate) fn end_words(&self) -> (&'static str, u64) {
         match self.end.reason {
             EndReason::Written => ("written", 0),

@@ -114,8 +114,8 @@ pub(crate) fn estimated(command: &str, database: &str, kilobytes: u64) -> Messag
     message(5281, format!("Estimated TEMPDB space (in KB) needed for {command} on database {database} = {kilobytes}."))
 }
 
-/// The message of CHECKIDENT with the current identity value, and with the value in the rows of the identity column
-/// that lies farthest in the direction of the increment.
+/// The message of CHECKIDENT with two values: the current identity value, and the value of the identity column that is
+/// farthest in the direction of the increment among all rows.
 pub(crate) fn identity(result: &IdentityResult) -> Message {
     let value = |value: Option<i64>| value.map_or_else(|| "NULL".to_owned(), |value| value.to_string());
     let (current, farthest) = (value(result.current()), value(result.farthest));

@@ -1,5 +1,5 @@
-//! The list of requested things that could not be verified, in every format. Also the notes, which are remarks that do
-//! not make a run incomplete.
+//! Writes, in every format, the list of requested things that could not be verified. Also writes the notes, which are
+//! remarks that do not make a run incomplete.
 
 use std::io;
 

@@ -29,7 +29,7 @@ pub struct Style {
     pub has_color: bool,
 }
 
-/// The parts of the commands that a summary suggests at its end.
+/// The parts from which a summary composes the commands that it suggests at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Commands<'a> {
     /// The checked paths, quoted for use in a command.

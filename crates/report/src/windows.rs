@@ -292,8 +292,8 @@ fn date(seconds: i64) -> String {
     time::text_of_seconds(seconds).chars().take(10).collect()
 }
 
-/// Formats an age, rounded up. The real age is therefore never greater than the printed age, which a user may use as a
-/// promise.
+/// Formats an age, rounded up. The real age is therefore never greater than the printed age, and a user can safely
+/// promise the printed age.
 fn aged(seconds: u64) -> String {
     let (unit, one, many) = match seconds {
         0..=7200 => (60, "minute", "minutes"),

@@ -111,8 +111,8 @@ pub struct RangeCounts {
     pub unreadable_values: u64,
     /// The number of texts in which U+FFFD replaces an unpaired surrogate or a byte that the code page does not define.
     pub altered_texts: u64,
-    /// The number of values delivered as their stored bytes: shapes that WKB cannot express, CLR values, and values
-    /// that the client encrypted.
+    /// The number of values delivered as their stored bytes: shapes that WKB cannot express, json and vector values,
+    /// CLR values, and values that the client encrypted.
     pub values_as_stored: u64,
 }
 

@@ -49,8 +49,8 @@ pub(crate) fn sources(database: &Database, object_id: i32) -> Vec<Source<'_>> {
             let first = database.rowsets.get(*partitions.first()?)?;
             let has_anti_matter =
                 |column: &RowsetColumn| column.status & column_status::ANTI_MATTER != 0 && !column.is_dropped();
-            // An anti-matter column shows that the index build is unfinished. The rows of this index may not match rows
-            // of the table.
+            // An anti-matter column shows that the index build is unfinished. This index may contain rows that match no
+            // row of the table.
             if first.layout.columns.iter().any(has_anti_matter) {
                 return None;
             }

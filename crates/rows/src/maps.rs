@@ -15,8 +15,8 @@ pub(crate) enum InUse {
     Yes,
     /// The page was freed, so its content is out of date.
     Freed,
-    /// The PFS page cannot be read. The page may have been freed: a freed page keeps its content, and its extent may
-    /// still belong to the same allocation unit.
+    /// The PFS page that describes the page cannot be read, so the page may have been freed. A freed page keeps its
+    /// content, and its extent may still belong to the same allocation unit.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Prepares how the columns of a partition are read, before its rows are read.
+//! Determines how the columns of a partition are read, before the rows of the partition are read.
 
 use catalog::{Rowset, RowsetColumn, column_status};
 use format::record::Record;

@@ -122,8 +122,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `each` with the rows of one page, each marked with `doubt`. The page may be damaged, but the caller must
-    /// have removed all unproven records from the page. If `table` describes a nonclustered index, the page may be a
-    /// leaf page of this index. If `ghosts` is true, ghosts are delivered too, as [`Doubt::Ghost`].
+    /// have removed all records that are not proven to be complete. If `table` describes a nonclustered index, the page
+    /// may be a leaf page of this index. If `ghosts` is true, ghosts are delivered too, as [`Doubt::Ghost`].
     ///
     /// # Errors
     ///

@@ -72,8 +72,8 @@ pub struct Range {
     pub partition: usize,
     /// The pages, in the order in which they are read.
     pub pages: Vec<PageId>,
-    /// Pages that cannot be delivered and that the scan met before or among `pages`. The reader counts them as left
-    /// out.
+    /// Pages that cannot be delivered, each with the reason. The scan found them before the pages of `pages` or between
+    /// them. The reader counts them as left out.
     pub lost: Vec<(PageId, Why)>,
     /// Whether `pages` may include pages above the leaves, which happens in allocation order.
     pub(crate) has_nodes: bool,

@@ -40,9 +40,10 @@ pub enum Value<'a> {
     },
     /// uniqueidentifier: the bytes as stored; the first three groups are little-endian.
     Guid([u8; 16]),
-    /// char, varchar, text, nchar, nvarchar, ntext, xml, json, and hierarchyid as its path.
+    /// char, varchar, text, nchar, nvarchar, ntext, xml, and hierarchyid as its path.
     Text(Text<'a>),
-    /// binary, varbinary, image, rowversion; geometry and geography as WKB; other CLR types as stored.
+    /// binary, varbinary, image, rowversion; geometry and geography as WKB; json, vector, and CLR types that are not
+    /// converted, as stored.
     Bytes(&'a [u8]),
     /// A text that is too long to keep in memory.
     LongText(LongValue<'a>),

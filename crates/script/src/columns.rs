@@ -173,7 +173,8 @@ impl Script<'_> {
     }
 }
 
-/// The length in bytes that a declaration may contain. For a fixed-length type, it is the length of a value.
+/// The length in bytes from which the declaration of a type is made. For a fixed-length type, it is the length of a
+/// value.
 fn declared_length(info: TypeInfo) -> u16 {
     format::types::fixed_length(info).unwrap_or(info.length)
 }

@@ -64,7 +64,7 @@ pub struct IndexFacts {
     pub fill_factor: u8,
 }
 
-/// A type in sysscalartypes, or another named item of a schema that is not an object.
+/// A type in sysscalartypes, or another named item that belongs to a schema but is not an object.
 #[derive(Clone, Debug, Default)]
 pub struct UserType {
     /// The ID of the schema.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// Reads of fewer bytes are always announced: they read single pages that are far apart.
 const LEAST_BYTES: u64 = 256 << 10;
 
-/// The number of announcements between two queries to the system. It starts at `FEWEST` and doubles after each query,
-/// up to `MOST`.
+/// The number of announcements between two queries to the system. It starts at `FEWEST` and doubles, up to `MOST`,
+/// after each query that shows that the file is not cached.
 const FEWEST: u32 = 64;
 const MOST: u32 = 4096;
 

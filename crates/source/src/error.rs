@@ -274,7 +274,8 @@ pub enum OpenError {
         /// Position of the backup set in the file.
         position: u16,
     },
-    /// The set is of a type that cannot be read, such as a differential file, filegroup or partial backup.
+    /// The set is of a type that cannot be read, such as a differential backup of files or filegroups, or a
+    /// differential partial backup.
     #[error("{}: set {position} is a backup of type \"{kind}\", which mdfsck does not read; restore it and name its .mdf file", path.display())]
     UnsupportedSet {
         /// Path of the file.

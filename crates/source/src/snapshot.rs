@@ -25,7 +25,8 @@ pub(crate) const START_BYTES: usize = 8 * PAGE_BYTES;
 /// logged map.
 const MAPS: [usize; 5] = [1, 2, 3, 6, 7];
 
-/// The number of bytes at the start of a primary file that the catalog occupies without a hole.
+/// In every primary file, the catalog occupies at least this number of bytes at the start. A file of a database has no
+/// hole there.
 const CATALOG_BYTES: u64 = 64 * PAGE_BYTES as u64;
 
 /// The most newer pages to list; further pages are only counted.

@@ -93,7 +93,8 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
             "VLF header"
         }
         5 => {
-            // The changed size makes the VLF end where an earlier VLF, or this VLF itself, begins.
+            // The changed size makes the VLF end where a randomly chosen VLF begins. This may be an earlier VLF, or
+            // this VLF itself.
             let target = random.pick(&layout.vlfs).map_or(vlf::FIRST, |target| target.at as u64);
             let size = target.wrapping_sub(vlf.at as u64);
             copy(&mut bytes, vlf.at + 0x10, &size.to_le_bytes(), 0, 8);

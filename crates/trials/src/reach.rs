@@ -15,7 +15,7 @@ use crate::about::pages_about;
 use crate::rules;
 use crate::subject::Subject;
 
-/// The maximum number of bytes of a catalog record in which IDs are searched.
+/// The maximum number of bytes of a catalog record that are searched for IDs.
 const RECORD_BYTES: usize = 400;
 /// The maximum distance in bytes from the changed byte to the position named in a finding about a backup. Neither a
 /// block nor a record of a compressed backup is longer than this.

@@ -38,7 +38,7 @@ pub(crate) struct Changes {
     /// The structure and field of one change: the first change that must be noticed, if there is one, or otherwise any
     /// change.
     pub(crate) kind: String,
-    /// The reason why the changes may go unnoticed; `None` if some changed field must be noticed.
+    /// The reason why the changes may go unnoticed; `None` if the change to some field must be noticed.
     pub(crate) harmless: Option<String>,
 }
 

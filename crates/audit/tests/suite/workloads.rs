@@ -143,8 +143,8 @@ fn logs_without_checksums_prove_what_their_links_prove() {
         let Some((crashed, lost)) = workload.with_lost_write(Stop::WithOpen, None, seed) else { continue };
         let audit = audit(&crashed);
         if lost.is_in_log {
-            // If the log block of a record is damaged and has no checksum, the record may name another page. So a doubt
-            // is permitted instead of the finding.
+            // In a block without a checksum, damage is not noticed, so a record may name the wrong page. Therefore a
+            // doubt is permitted instead of the finding.
             match audit.doubts.as_slice() {
                 [] => assert_eq!(found(&audit), [(page_of(&lost), "log.lost-write")], "{seed} {lost:?}"),
                 [doubt] => assert_eq!(doubt.kind, LogAuditDoubtKind::LogUnprotected, "{seed} {lost:?}"),

@@ -226,7 +226,7 @@ impl Loader<'_> {
 
     fn load_files(&self, database: &mut Database) {
         let mut filegroups = Vec::new();
-        // Base table 23 exists since SQL Server 2008. SQL Server 2005 stores files and filegroups in other tables.
+        // Base table 23 has existed since SQL Server 2008. SQL Server 2005 stores files and filegroups in other tables.
         if database.columns.contains_key(&23) {
             self.scan(database, (23, "sysphfg"), |row| {
                 filegroups.push(Filegroup { id: row.number("fgid") as u16, name: row.text("name") });

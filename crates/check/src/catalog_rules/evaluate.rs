@@ -22,7 +22,7 @@ type Key = [i64; 2];
 /// Bytes per key in a list. The list doubles when it grows, so this is more than the size of a key.
 const BYTES_PER_KEY: u64 = 48;
 
-/// The most rows of a base table per page: a row with a key of two numbers has at least about 20 bytes.
+/// The maximum number of rows per page of a base table: a row with a key of two numbers has at least about 20 bytes.
 const MOST_ROWS_PER_PAGE: u64 = 400;
 
 /// The base tables of a database, and the source of their pages.
@@ -245,7 +245,8 @@ impl Finder<'_> {
             self.near = partition_point_near(self.keys, self.near, |[known, _]| *known < first);
             return self.keys.get(self.near).is_some_and(|[known, _]| *known == first);
         }
-        // Consecutive rows often belong to one object, so the last key found often matches again.
+        // Consecutive rows often belong to one object, so the key that was found for the previous row often matches
+        // again.
         if self.keys.get(self.near) == Some(&key) {
             return true;
         }

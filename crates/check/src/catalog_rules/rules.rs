@@ -57,8 +57,8 @@ pub(super) struct Keys {
 pub(super) enum Violation {
     /// 3853: a column of the row refers to a row that does not exist.
     Dangling,
-    /// 3855: the row stores a value of another row, and that other row does not exist. The message prints the identity
-    /// columns of the row as the attribute.
+    /// 3855: the row stores an attribute of another row, and that other row does not exist. As the name of the
+    /// attribute, the message prints the identity columns of the row that stores it.
     OfNothing,
     /// 3857: the row lacks a value that every row of its kind must have.
     Lacks(&'static str),

@@ -74,9 +74,9 @@ pub(super) fn verdict(
     let passes = rows_of(swept, &mut key.to.iter().map(|(unit, _)| *unit)).div_ceil(keys_per_pass).max(1);
     for pass in 0..passes {
         let mut keys: HashSet<(u64, u64)> = HashSet::new();
-        // The part of a key depends on the hash of its letters, the first level of comparison in a collation, if the
-        // letters are known. Equal keys have the same letters, so they are in the same part even if the hashes of the
-        // whole keys differ.
+        // The pass that handles a key depends on the hash of the key's letters (the first level of comparison in a
+        // collation), if the letters are known. Equal keys have the same letters, so the same pass handles them even if
+        // the hashes of the whole keys differ.
         let in_pass = |hash: (u64, u64), letters: Option<(u64, u64)>| letters.unwrap_or(hash).0 % passes == pass;
         // If the value of a key is not certain, it is unknown which other keys are equal to this key.
         let (mut has_uncertain, mut has_unknown, mut all_have_letters) = (false, false, true);
@@ -99,7 +99,7 @@ pub(super) fn verdict(
         let referring = each_key(context, places, &key.from, &mut |at, columns, record| {
             let undecided = match key_value(&context.hash, columns, record) {
                 KeyValue::Null => return,
-                // An unknown key belongs to no part, so it is reported in the first pass only.
+                // An unknown key has no hash that would assign it to a pass, so it is reported in the first pass only.
                 KeyValue::Unknown if pass > 0 => return,
                 KeyValue::Unknown => Some(&limits::CONSTRAINT_KEYS_OFF_ROW),
                 KeyValue::Value { hash, letters, .. } if !in_pass(hash, letters) || keys.contains(&hash) => return,

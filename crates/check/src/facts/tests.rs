@@ -4,7 +4,7 @@ use source::MemoryFiles;
 use super::*;
 use crate::run::run;
 
-/// A lab database in which `damaged` pages are damaged and have no checksum.
+/// A lab database with damaged pages, which have no checksum. `damaged` is the number of these pages.
 pub(crate) fn database_of_lab(damaged: usize, bytes: u64) -> MemoryFiles {
     let folder = tempfile::tempdir().unwrap();
     let description = lab::orders::orders(Version::V852, 3, bytes);

@@ -1,5 +1,5 @@
-//! The form in which values are hashed when table and index store them differently, because only one of the two is
-//! compressed.
+//! The form in which values are hashed when table and index store them differently, for example because only one of the
+//! two is compressed.
 
 use catalog::RowsetColumn;
 use format::compressed::vardecimal;

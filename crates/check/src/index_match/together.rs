@@ -270,8 +270,8 @@ impl Place {
     }
 }
 
-/// Adds the values from sparse vectors. Returns false if the value of some live row is unknown, and `None` if vectors
-/// do not have values of this form.
+/// Adds the values from sparse vectors. Returns whether the value of every live row is known; `None` if vectors never
+/// contain values of this form.
 fn in_vector(
     rows: Rows<'_>,
     (hashes, present): (&mut RowHashes, Option<&mut Vec<bool>>),

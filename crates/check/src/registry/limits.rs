@@ -50,7 +50,7 @@ pub(crate) enum Mark {
     Note,
     /// A file, a stripe or another complete part of the input is missing.
     Root,
-    /// The data is missing for another reason than a missing file or stripe.
+    /// The data is missing for a reason other than a missing file or stripe.
     Apart,
 }
 

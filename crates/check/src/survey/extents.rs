@@ -228,7 +228,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that no page is allocated in an extent that is free, or that contains only pages at fixed addresses.
+    /// Checks that no page of a free extent, or of extent 0, is in use, except pages at fixed addresses and pages that
+    /// an IAM chain lists one by one.
     fn unowned_pages(&mut self, extent: u32, expected: u8) {
         for page in self.pages(extent) {
             if let Allocation::Used(byte) = self.file.allocation(page)
@@ -285,9 +286,9 @@ impl Checker<'_> {
         self.coverage.note(&limits::ALLOCATION_OWNER_UNKNOWN, "database", 1);
     }
 
-    /// Returns whether the extent is, or may be, a mixed extent without free pages, which SGAM does not mark. In such
-    /// an extent, each page is listed by an IAM chain or is at a fixed address. If only some pages of a full mixed
-    /// extent meet this condition, reports the other pages.
+    /// Returns whether the extent is, or may be, a mixed extent without free pages, which SGAM does not mark. Each page
+    /// of such an extent must be listed by an IAM chain or be at a fixed address. If this is true of only some of its
+    /// pages, reports the other pages.
     fn is_full_mixed(&mut self, extent: u32) -> bool {
         let pages = self.pages(extent);
         let listed =

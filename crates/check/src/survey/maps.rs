@@ -50,7 +50,7 @@ pub(crate) struct FileMap {
     pub(crate) pages: u32,
     /// The first page that the maps describe: 0, or the start of the range, which is the first page of an extent.
     first: u32,
-    /// Whether some page of the file was looked up that is outside the range of these maps.
+    /// Whether a page of the file outside the range of these maps was looked up.
     missed: AtomicBool,
     /// Number of pages that are missing at the end of the file according to the file header. Greater than 0 if the file
     /// was truncated.
@@ -117,7 +117,7 @@ impl FileMap {
         self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
     }
 
-    /// Returns whether some page of the file was looked up that is outside the range of these maps.
+    /// Returns whether a page of the file outside the range of these maps was looked up.
     pub(crate) fn has_missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }

@@ -149,8 +149,8 @@ struct Checker<'a> {
     context: &'a Context<'a>,
     which: Which,
     bounds: &'a Window<'a, PageBounds>,
-    /// The position at which the bounds of the last child were found. The bounds of the next child are usually stored
-    /// right after this position, unless the index is fragmented.
+    /// The position at which the bounds of the previous child were found. The bounds of the next child are usually
+    /// stored right after this position, unless the index is fragmented.
     last: Found,
     target: Target,
     outcome: &'a Mutex<Outcome<'a>>,

@@ -270,8 +270,8 @@ impl Tree<'_> {
             }
             [None, _] => {
                 // The reference from a previous page counts as missing too, unless the page is the leftmost page of its
-                // level: it names no previous page, but a next page. A page without any neighbor looks like a root that
-                // the catalog does not name, not like a leftmost page.
+                // level. A leftmost page names a next page, but no previous page. A page that names neither looks like
+                // a root that the catalog does not name.
                 let alone = !has_left && (!prev.is_none() || next.is_none());
                 findings.push(if alone {
                     self.finding(&registry::TREE_UNREFERENCED, page).ref_page(prev)

@@ -355,8 +355,8 @@ impl Fact for PageBounds {
     }
 }
 
-/// A bit of the first byte of a packed image. If the bit is set, the image has the same length as the similar image.
-/// The other bits give the number of leading bytes that are equal in both images.
+/// A bit of the first byte of a packed image. If the bit is set, the packed image has the same length as the image from
+/// which it is written as a difference. The other bits give the number of leading bytes that are equal in both images.
 const SAME_LENGTH: u8 = 0x80;
 
 /// Writes an image as the difference from a similar image.

@@ -45,9 +45,9 @@ fn bytes_that_were_cut_or_changed_in_more_places_are_an_error() {
     cut_or_change(997);
 }
 
-/// Tries truncated and changed copies of the output, one at a time. The output is truncated at every `step`th byte. One
-/// byte is changed in each other copy: every `step`th byte, and each of the first and last 64 bytes. Each copy must
-/// cause an error.
+/// Tries truncated and changed copies of the output, one at a time. The output is truncated at every `step`th byte.
+/// Each other copy has one changed byte. There is one such copy for every `step`th byte, and one for each of the first
+/// and last 64 bytes. Each copy must cause an error.
 fn cut_or_change(step: usize) {
     let bytes = written(5);
     for cut in (0..bytes.len()).step_by(step).chain([bytes.len() - 1]) {

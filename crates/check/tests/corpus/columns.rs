@@ -80,8 +80,8 @@ impl Spot {
     }
 }
 
-/// Finds the columns in rows that satisfy `wanted`, in page and slot order. Searches only user tables without computed
-/// columns, and only columns that no index contains.
+/// Finds values in rows for which `wanted` returns true, in page and slot order. Searches only user tables without
+/// computed columns, and only columns that no index contains.
 fn spots(image: &Image, wanted: impl Fn(&RowsetColumn, &TableColumn, Stored<'_>) -> bool) -> Vec<Spot> {
     let database = image.database();
     let mut spots = Vec::new();
@@ -148,7 +148,7 @@ fn free_columns<'a>(
         .filter_map(|column| Some((column, table.iter().find(|table| table.id == column.id)?)))
 }
 
-/// The first column in a row that has the type `kind` and an in-row value.
+/// Finds the first value that has the type `kind` and is stored in its row.
 fn value(image: &Image, kind: u8) -> Spot {
     let wanted =
         |column: &RowsetColumn, stored: Stored<'_>| column.info.xtype == kind && matches!(stored, Stored::Plain(_));

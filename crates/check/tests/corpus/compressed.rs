@@ -1,7 +1,7 @@
-//! ROW and PAGE compression. No file with compressed rows is available, so a test writer that follows only the
-//! published description compresses the tables and indexes of real files. Afterwards, sound databases must still be
-//! sound, with at least as many verified values, and compressed indexes must match their uncompressed tables. Damage
-//! must give exactly the documented messages.
+//! ROW and PAGE compression. No file with compressed rows is available, so the tests themselves compress the tables and
+//! indexes of real files, with code (`writer`) that follows only the published description. Afterwards, sound databases
+//! must still be sound, with at least as many verified values, and compressed indexes must match their uncompressed
+//! tables. Damage must give exactly the documented messages.
 
 mod values;
 mod writer;

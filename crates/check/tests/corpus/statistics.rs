@@ -260,7 +260,7 @@ fn unreadable() -> Result<(), Failed> {
     }
 }
 
-/// Finds the blobs in the image. `NUMBERS` and `TEXTS` are the indexes of the two blobs in the result.
+/// Finds the statistics blobs in the image. `NUMBERS` and `TEXTS` are the positions of the two blobs in the result.
 fn blobs(image: &Image) -> Vec<At> {
     /// The first bytes of a blob: the version, and the update time that the lab writes.
     const BEGINNING: [u8; 12] = [7, 0, 0, 0, 0x00, 0xC1, 0xC5, 0x00, 0x69, 0xA8, 0x00, 0x00];
@@ -272,8 +272,8 @@ fn blobs(image: &Image) -> Vec<At> {
             starts.map(|(at, _)| (page, at)).collect::<Vec<_>>()
         })
         .collect();
-    // This byte shows whether the records have a variable length, which only the records for texts have. So the sort
-    // separates the two blobs.
+    // Byte 176 of a blob shows whether its records have a variable length. Only the records of the text statistics have
+    // one. So the sort separates the two blobs.
     found.sort_by_key(|(page, at)| image.page(*page)[at + 176]);
     found.reverse();
     found

@@ -12,7 +12,7 @@ use crate::image::Image;
 /// The lab's sample schema, with checksums. It has clustered and nonclustered trees of several pages, and columns of
 /// most types.
 pub const ORDERS: &str = "lab orders 706";
-/// The same schema for SQL Server 2008 R2, with torn-page detection.
+/// The schema of [`ORDERS`] for SQL Server 2008 R2, with torn-page detection.
 pub const TORN: &str = "lab orders 661";
 /// The same schema for SQL Server 2019.
 pub const ORDERS_2019: &str = "lab orders 904";

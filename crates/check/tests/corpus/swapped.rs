@@ -66,8 +66,8 @@ fn all_files(folder: &Path) -> Result<(), Failed> {
     if found * 100 >= swapped * 99 && swapped > 0 { Ok(()) } else { Err("too few were found".into()) }
 }
 
-/// Swaps one pair on each page that has enough pairs. Returns the number of swaps, and descriptions of the swaps that
-/// the check missed.
+/// On each page, swaps one pair of keys: pair number `round` of the pairs that [`needs_more`] accepts. Returns the
+/// number of swaps, and descriptions of the swaps that the check missed.
 fn file(path: &Path, round: usize, most: usize) -> (usize, Vec<String>) {
     let Ok(files) = DataFiles::open(&[path.to_owned()]) else { return (0, Vec::new()) };
     let database = catalog::load(&files);
@@ -116,8 +116,8 @@ fn file(path: &Path, round: usize, most: usize) -> (usize, Vec<String>) {
     (pages.len(), missed)
 }
 
-/// Returns whether the first column in which the two keys differ is a string column whose two values cannot be ordered
-/// by English letters and digits alone.
+/// Returns whether key `a` sorts before key `b`, and the first column in which the keys differ is a string column for
+/// which the order of English letters and digits is not enough.
 fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::key::KeyColumn]) -> bool {
     let differs = a.iter().zip(b).zip(columns).find(|((a, b), _)| a != b);
     let Some(((Some(left), Some(right)), column)) = differs else { return false };
@@ -132,8 +132,9 @@ fn needs_more(a: &[Option<Vec<u8>>], b: &[Option<Vec<u8>>], columns: &[format::k
         && !is_english(left, right, id, encoding)
 }
 
-/// Returns whether the order of English letters and digits is enough: the collation is binary, or both strings are
-/// ASCII and the locale orders ASCII like English. The result is false if the first difference is between two symbols.
+/// Returns whether the order of English letters and digits is enough to compare the two strings: the collation is
+/// binary, or both strings are ASCII and the locale orders ASCII like English. The result is false if the first
+/// difference is between two symbols.
 fn is_english(a: &[u8], b: &[u8], id: CollationId, encoding: Encoding) -> bool {
     const LOCALES: [u8; 11] = [0x01, 0x03, 0x07, 0x08, 0x0B, 0x0C, 0x10, 0x11, 0x15, 0x19, 0x24];
     let width = if encoding == Encoding::Ansi { 1 } else { 2 };

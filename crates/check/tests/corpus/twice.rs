@@ -362,8 +362,8 @@ fn tried(mut image: Image, change: &Change) -> Result<bool, Failed> {
         return Ok(false);
     }
     let Some(table) = BaseTable::of(&database, change.base) else { return Ok(false) };
-    // In syscolpars, only columns of user tables are changed, for two reasons: columns of views and functions have no
-    // rows, and the collation of a system table's column may also be the collation of the database.
+    // In syscolpars, only columns of user tables are changed, for two reasons: the columns of views and functions do
+    // not occur in stored rows, and the collation of a system table's column may also be the collation of the database.
     let is_stored = |row: &Row| {
         let id = table.value(&row.bytes, "id").and_then(|id| i32::try_from(id).ok()).unwrap_or_default();
         change.base != 41 || database.objects.get(&id).is_some_and(|object| object.type_code == "U")

@@ -203,8 +203,8 @@ fn wrong(clean: &Answer, failing: &Answer) -> Option<String> {
     (is_less && !has_reason).then(|| "a finding is gone, and nothing more is listed as not verified".to_owned())
 }
 
-/// Returns the failures to try for each page: each single read fails, each two consecutive reads fail, all reads from a
-/// certain read on fail, or all reads before a certain read fail.
+/// Returns the failures to try for each page: one read fails, two consecutive reads fail, all reads from a certain read
+/// on fail, or all reads before a certain read fail.
 fn failures(clean: &Answer) -> Vec<Failure> {
     let of_page = |(&page, &asked): (&PageId, &u32)| {
         let after = (0..asked).map(move |from| Failure { page, from, until: u32::MAX });

@@ -303,8 +303,8 @@ impl<R: Read> Reader<R> {
 /// The ID and value of an action.
 type RawAction<'a> = (u32, &'a [u8]);
 
-/// Reads the actions that follow an event if `follow` is true. Returns the actions and the number of bytes that the
-/// actions occupy. `None` if an action extends beyond `bytes`.
+/// Reads the actions after an event, if `follow` is true; otherwise there are none. Returns the actions and the number
+/// of bytes that the actions occupy. `None` if an action extends beyond `bytes`.
 fn actions(bytes: &[u8], follow: bool) -> Option<(Vec<RawAction<'_>>, usize)> {
     let (mut found, mut at) = (Vec::new(), 0usize);
     if !follow {

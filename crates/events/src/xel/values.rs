@@ -40,7 +40,7 @@ const POINTER_ID: u32 = (kind::TYPE << 28) | (base::POINTER << 10);
 /// Size of the descriptor of a value of variable length: its offset and its length.
 const DESCRIPTOR_BYTES: usize = 8;
 
-/// The number of a type; `None` if another package than package 0 defines the type.
+/// The number of a type; `None` if a package other than package 0 defines the type.
 pub(super) fn base_type(type_id: u32) -> Option<u32> {
     (kind::of(type_id) == kind::TYPE && package_of(type_id) == 0).then_some((type_id >> 10) & 0x3FFFF)
 }

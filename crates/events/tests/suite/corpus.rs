@@ -37,7 +37,7 @@ fn every_real_event_file_is_read_to_its_last_event() {
         for event in Reader::new(BufReader::new(File::open(path).unwrap())).unwrap() {
             let event = event.unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
             assert_eq!(event.undecoded(), 0, "{}: {event:?}", path.display());
-            // A machine's clock may be set back a little, but never by minutes.
+            // The clock of a server may be set back a little, but not by five minutes or more.
             let at = event.at.unwrap();
             assert!(last.is_none_or(|last| at > events::Moment::plus_minutes(last, -5)), "{}: {at}", path.display());
             last = Some(at);

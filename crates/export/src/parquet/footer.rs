@@ -78,8 +78,8 @@ impl Footer {
             out.write_all(&self.footer(Vec::new())?)?;
             return Ok(());
         };
-        // The start of a footer contains the row count of the file. To get the right count, the footer is written for a
-        // single row group with all rows.
+        // The start of a footer contains the row count of the file. To get a start with the right count, this code
+        // writes a footer for a single row group that has all rows.
         let whole = self.footer(vec![last.into_builder().set_num_rows(self.rows).build()?])?;
         let (before, _) = self.split(&whole, self.rows)?;
         let header = list_header(self.groups);

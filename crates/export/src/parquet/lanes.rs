@@ -227,8 +227,8 @@ fn add_long(
     let before = bytes.len();
     bytes.extend_from_slice(&[0; LENGTH_BYTES]);
     let start = bytes.len();
-    // Two stored bytes become at least one byte of UTF-8. So the text is too long if half of its stored bytes exceed
-    // `left`.
+    // Two stored bytes become at least one byte of UTF-8. So the text is too long if half the number of its stored
+    // bytes is greater than `left`.
     let mut is_short = long.stored_bytes / 2 <= left as u64;
     let read = long.pieces(&mut |piece| {
         is_short &= bytes.len() - start + piece.len() <= left;

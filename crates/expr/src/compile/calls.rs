@@ -92,7 +92,7 @@ impl Compiler<'_> {
                 if !number.ty.is_integer() {
                     return no(format!("dateadd of a number of type {}", number.ty.info.name()));
                 }
-                // DATEADD converts a literal to datetime, but the other date functions do not.
+                // DATEADD converts a string to datetime, but the other date functions convert it to datetime2.
                 let text = date.ty.is_string() || date.ty.is_integer();
                 let date = if text { implicit(date, &Ty::of(xtype::DATETIME))? } else { date };
                 let date = dated(date, part)?;

@@ -106,9 +106,8 @@ pub(super) fn recoded(value: Typed, collation: CollationId) -> Result<Typed, Uns
     let own = value.ty.collation;
     let is_char = value.ty.is_string() && !value.ty.is_unicode();
     let (from, to) = (code_page(own), code_page(collation));
-    // No conversion is needed if the code pages are equal. It is not needed either if one collation is unknown (0):
-    // this is the collation of a literal if the caller passed no default collation, and the value of such a literal is
-    // ASCII.
+    // No conversion is needed if the code pages are equal, or if one collation is unknown (0). A literal has collation
+    // 0 if the caller passed no default collation, and the value of such a literal is ASCII.
     if !is_char || own == collation || own.0 == 0 || collation.0 == 0 || from.is_some() && from == to {
         return Ok(value);
     }

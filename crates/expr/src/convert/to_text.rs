@@ -87,8 +87,9 @@ fn money<'a>(amount: i64, style: i32, wide: bool, env: &mut Env<'a>) -> Result<T
     }
 }
 
-/// Converts a printed value to its string type. If the text is too long, an integer becomes `*` in char, a date is cut
-/// off, and any other value is an error (Microsoft, CAST and CONVERT, "Truncating and rounding results").
+/// Converts the printed text of a value to the string type `to`. If the text is too long, an integer becomes `*` if
+/// `to` is char, a date is cut off, and any other value is an error (Microsoft, CAST and CONVERT, "Truncating and
+/// rounding results").
 fn fit<'a>(text: Text<'a>, from: &Ty, to: &Ty, env: &mut Env<'a>) -> Outcome<'a> {
     let wide = to.is_unicode();
     let length = env.bytes(text).len();

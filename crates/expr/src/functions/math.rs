@@ -50,7 +50,8 @@ pub(super) fn exact_function(func: Func, args: &[Cell<'_>], types: &CallTypes) -
     exact_as(value, scale, to)
 }
 
-/// Converts an exact number to the type of the result. A tinyint is never negative, so `~` inverts only its eight bits.
+/// Converts an exact number to the type of the result. A negative number for a tinyint is the result of `~`, which
+/// inverts only the eight bits of a tinyint.
 fn exact_as(value: i128, scale: u8, to: &Ty) -> Outcome<'static> {
     if to.is_money() {
         fit_money(rescale(value, scale, 4).ok_or(OVERFLOW)?, to.kind())

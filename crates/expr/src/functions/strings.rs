@@ -118,8 +118,8 @@ fn change_case<'a>(up: bool, value: Cell<'a>, id: CollationId, env: &mut Env<'a>
     if !text.is_ascii() {
         return Err(NOT_ASCII);
     }
-    // In Turkish and Azeri, `i` and `I` are two different letters. The function is evaluated only in locales in which
-    // they are known to be the two cases of one letter.
+    // In Turkish and Azeri, `i` and `I` are two different letters. A text with the letter `i` (for UPPER) or `I` (for
+    // LOWER) is converted only in locales in which `i` and `I` are known to be the two cases of one letter.
     let plain = matches!(id.locale(), 0x01..=0x19 | 0x24) && id.locale() != 0;
     let dotted = |unit: u16| unit == u16::from(if up { b'i' } else { b'I' });
     if !plain && text.iter().any(dotted) {

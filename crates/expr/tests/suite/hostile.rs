@@ -102,8 +102,8 @@ fn ordinary_expressions_take_few_steps() {
     assert_eq!(cost(&cleaned, &mut scratch).0, Ok("0".to_owned()));
 }
 
-/// An operation that takes longer than reading a byte must use more steps. Otherwise, a page of expressions with such
-/// operations could take ten times as long as the limit is meant to allow.
+/// Tests that an operation that takes longer than reading a byte uses more steps. Otherwise, a page of expressions with
+/// such operations could run ten times as long as the limit should allow.
 #[test]
 fn a_slow_operation_takes_as_many_steps_as_it_takes_time() {
     let mut scratch = Scratch::default();

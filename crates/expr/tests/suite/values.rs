@@ -104,7 +104,7 @@ fn conversions() {
         ("CONVERT([bit],(5))", "1"),
         // From the page "Constants": the same guid as text and as bytes.
         ("CONVERT([uniqueidentifier],'6F9619FF-8B86-D011-B42D-00C04FC964FF')", "6F9619FF-8B86-D011-B42D-00C04FC964FF"),
-        // From the page "datetime": its seconds end in .000, .003 and .007.
+        // From the page "datetime": the seconds of a datetime end in .000, .003 or .007.
         ("CONVERT([datetime],'19980101 23:59:59.995')", "1998-01-01 23:59:59.997"),
         ("CONVERT([datetime],'19980101 23:59:59.994')", "1998-01-01 23:59:59.993"),
         ("CONVERT([datetime],'19980101 23:59:59.991')", "1998-01-01 23:59:59.990"),
@@ -306,7 +306,7 @@ fn char_and_nchar_compare_by_the_code_page_of_the_char_side() {
     const NO_PAGE: &str = "undecided: a code page is needed to compare char with nchar";
     let char10 = ty(xtype::CHAR, 10, 0, 0);
     let cyrillic = ColumnType { collation: CollationId(0xD015), ..char10 };
-    // \u{41C}\u{43E}\u{441}\u{43A}\u{432}\u{430} in code page 1251.
+    // The Russian name of Moscow in code page 1251, padded with blanks.
     let moscow = b"\xCC\xEE\xF1\xEA\xE2\xE0    ";
     assert_eq!(over("([c]=N'Москва')", cyrillic, Some(moscow)), "1");
     assert_eq!(over("([c]<>N'москва')", cyrillic, Some(moscow)), "0", "case is ignored");

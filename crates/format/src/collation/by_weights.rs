@@ -1,9 +1,9 @@
 //! Compares strings by the weights of their characters, as Windows collations do
 //! (docs/format/collations.md#comparing-by-weights).
 //!
-//! The first level compares the ranks of all characters that are not ignored, the second level compares their accents.
-//! The later levels (case, kana, width, hyphens) are not known well enough. For generations after 80, the order of two
-//! strings is decided only if generations 80 and 100 agree on it.
+//! The first level compares the ranks of all characters that are not ignored, and the second level compares their
+//! accents. The later levels (case, kana, width, hyphens) are not known well enough. For generations after 80, the
+//! order of two strings is decided only if generations 80 and 100 agree on it.
 
 use std::cmp::Ordering;
 
@@ -212,7 +212,7 @@ impl Rules {
         Some(Rank { older, later, is_settled, is_letter: !is_settled && self.is_letter(unit) })
     }
 
-    /// Whether the character at an index may be one Vietnamese letter with a neighbor.
+    /// Whether the character at an index may form one Vietnamese letter together with a neighbor.
     fn may_join(self, text: Text<'_>, at: usize) -> bool {
         let neighbor = |at: Option<usize>| at.and_then(|at| text.get(at)).flatten().unwrap_or(u16::from(b' '));
         let unit = neighbor(Some(at));
@@ -354,7 +354,7 @@ impl Rules {
         (b'a'..=b'z').any(|letter| rank(letter.into()) == rank(unit))
     }
 
-    /// Whether an element certainly keeps its place and is not joined with a neighbour, in a locale that moves or joins
+    /// Whether an element certainly keeps its place and is not joined with a neighbor, in a locale that moves or joins
     /// ASCII letters.
     fn is_certain(self, element: &Element, text: Text<'_>) -> bool {
         let [unit, _] = element.units;

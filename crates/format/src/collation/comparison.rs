@@ -38,7 +38,7 @@ impl Comparison {
         self.order().map(Ordering::is_eq)
     }
 
-    /// The result of comparing the two strings in the opposite order.
+    /// The result of the comparison if the two strings are swapped.
     #[must_use]
     pub fn reverse(self) -> Self {
         match self {
@@ -64,7 +64,7 @@ pub fn compare(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -
     compare_whole(a, b, collation, encoding)
 }
 
-/// Compares two strings in full, because their first different characters may not decide the order.
+/// Compares two strings in full. This is needed if their first different characters do not decide the order.
 pub(super) fn compare_whole(a: &[u8], b: &[u8], collation: CollationId, encoding: Encoding) -> Comparison {
     let (left, right) = (Text::of(a, collation, encoding), Text::of(b, collation, encoding));
     match certain::compare(left.raw_units(), right.raw_units(), collation, encoding) {

@@ -1,4 +1,4 @@
-//! Compares strings that are decided by their first difference, regardless of the characters after it.
+//! Compares strings whose order is decided by their first difference, regardless of the characters after it.
 
 use std::cmp::Ordering;
 

@@ -53,8 +53,8 @@ pub(super) fn may_contract(first: u16, second: u16, collation: CollationId) -> b
         b"aa", b"ch", b"cs", b"dd", b"dh", b"dz", b"ff", b"gh", b"gj", b"gy", b"lj", b"ll", b"ly", b"ng", b"nh", b"nj",
         b"ny", b"ph", b"rh", b"rr", b"sh", b"sz", b"th", b"ty", b"xh", b"zh", b"zs",
     ];
-    // SQL Server 2008 added collations of further languages in which tr is one letter, and of Maltese, in which ie is
-    // one letter.
+    // In Vietnamese, all of these pairs except ie are letters. SQL Server 2008 added collations of further languages in
+    // which tr is one letter, and of Maltese, in which ie is one letter.
     const PAIRS_OF_SOME: [&[u8; 2]; 5] = [b"gi", b"ie", b"kh", b"qu", b"tr"];
     let fold = |unit: u16| u8::try_from(unit).map_or(0, |byte| byte.to_ascii_lowercase());
     let (first, second) = (fold(first), fold(second));

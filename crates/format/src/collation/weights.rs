@@ -37,7 +37,8 @@ pub(super) struct Weight {
 
 /// The weights of all characters.
 pub(super) struct Weights {
-    /// The index of a page of 256 weights, by the high byte of a code unit; 0 if there is no page for that byte.
+    /// For each high byte of a code unit, the index in `pages` of the 256 weights with this high byte; 0 if there are
+    /// none.
     index: [u8; 256],
     pages: Vec<[Weight; 256]>,
     /// The letters of each expanded character, ordered by its code unit.

@@ -38,8 +38,8 @@ const MOST_COMPLETED_BYTES: usize = 10 << 20;
 const MOST_POINTER_BYTES: usize = 12 + 12 * 5;
 /// The first byte of a prefix length that is stored in two bytes.
 const WIDE_PREFIX: u8 = 0x80;
-/// A placeholder for the back pointer of a forwarded row, which points to no row. The format of back pointers in
-/// compressed rows is undocumented.
+/// A back pointer that points to no row, as a placeholder for the back pointer of a forwarded row. The format of back
+/// pointers in compressed rows is undocumented.
 const BACK_POINTER: [u8; 10] = [0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// A column of a compressed rowset.
@@ -112,9 +112,9 @@ enum Value<'a> {
 }
 
 impl Expansion {
-    /// The rules for a rowset. `columns` has its columns in the order of its CD records. An element is `None` if the
-    /// catalog has no column with this number but has columns with higher numbers. Returns `None` if the fixed columns
-    /// do not fit into a record.
+    /// The rules for a rowset. `columns` lists the columns of the rowset in the order of its CD records. An element is
+    /// `None` if the catalog lacks the column with this number, but has columns with higher numbers. Returns `None` if
+    /// the fixed columns do not fit into a record.
     pub fn new(columns: &[Option<CompressedColumn>]) -> Option<Self> {
         if columns.len() > MAX_COLUMNS {
             return None;
@@ -179,9 +179,9 @@ impl Expansion {
         self.slots.len()
     }
 
-    /// The place of a column, counted from 0, in expanded records: a positive byte offset, or the negative number of a
-    /// variable column. The null bit of a column is its number counted from 1. A bit column is the lowest bit of its
-    /// byte.
+    /// The place, in expanded records, of the column with the index `column`. A positive place is the byte offset of a
+    /// fixed column, and a negative place is minus the number of a variable column. The null bit of a column is its
+    /// index plus 1. A bit column is the lowest bit of its byte.
     pub fn place(&self, column: usize) -> Option<i16> {
         let slot = self.slots.get(column)?;
         let place = i16::try_from(if slot.fixed > 0 { slot.fixed } else { slot.variable }).ok()?;

@@ -42,7 +42,7 @@ pub struct CompressionInfo<'a> {
 impl<'a> CompressionInfo<'a> {
     /// The compression information of `page`; `None` if the page has no compression information. The page belongs to a
     /// rowset with `columns` columns, and its first record is at offset `first_record`. Returns [`CdIssue::Undecided`]
-    /// if the information has a form that was never seen.
+    /// if the information has a form that is not known from any page.
     pub fn of(page: Page<'a>, first_record: usize, columns: usize) -> Result<Option<Self>, CdIssue> {
         let space = page.bytes().get(HEADER_BYTES..first_record).unwrap_or_default();
         if page.header().type_flags & type_flags::COMPRESSION_INFO != 0 {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An anchor of three columns: NULL, empty, "Silva "; a dictionary of two entries.
+    /// An anchor with three columns: NULL, empty and "Silva". A dictionary with two entries follows.
     fn sample() -> Vec<u8> {
         let anchor = [&[0x01, 3, 0x10, 0x06][..], b"Silva"].concat();
         let mut bytes = vec![0x06, 15, 0, 0, 0, 0, 0];

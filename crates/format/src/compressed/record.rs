@@ -323,7 +323,7 @@ impl LongRegion {
     }
 }
 
-/// Tests that each leading cluster has as many long values as its stored count.
+/// Tests that each cluster except the last has as many long values as its stored count says.
 fn long_clusters(counts: &[u8], descriptors: &[u8]) -> Result<(), CdIssue> {
     for (stored, bytes) in counts.iter().zip(descriptors.chunks(CLUSTER / 2)) {
         let counted = bytes.iter().flat_map(|byte| [byte & 0xF, byte >> 4]).filter(|nibble| *nibble == 10).count();

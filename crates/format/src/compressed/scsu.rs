@@ -6,7 +6,7 @@
 pub enum ScsuFault {
     /// A byte that the standard reserves: 0C in single-byte mode, F2 in Unicode mode, or some window offsets.
     Reserved(u8),
-    /// The text ends inside a sequence of several bytes, and more than one byte of this sequence is present.
+    /// The text ends inside a sequence of several bytes, and at least two bytes of this sequence are present.
     Truncated,
 }
 

@@ -18,7 +18,7 @@ pub(super) enum Codec {
     /// The value without the zero bytes at its start. These bytes are the low bytes of a little-endian number, or the
     /// high bytes of a rowversion.
     ZerosInFront,
-    /// The value without the padding at its end. All bytes of the padding have this number.
+    /// The value without the padding at its end. All bytes of the padding have the value of the field.
     PaddedWith(u8),
     /// All bytes of the value, or no bytes for zero.
     Whole,

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(judged(Domain::Variant, &text, 8000), Some(true));
         text.extend(vec![b'a'; 1_000_000]);
         assert_eq!((judged(Domain::Variant, &text, 8000), Domain::Variant.contains(&text)), (None, None));
-        // Further pieces may follow the piece that fills the buffer. An empty piece changes nothing.
+        // The piece that fills the buffer need not be the last piece. An empty piece changes nothing.
         let mut pieces = Pieces::of(Domain::Variant);
         assert!(pieces.add(&text[..MOST_KEPT_BYTES]));
         assert!(!pieces.add(&text[MOST_KEPT_BYTES..]) && !pieces.add(&[]));

@@ -27,7 +27,7 @@ pub(super) struct Parts {
     /// The end of all parts with a known length.
     end: u64,
     follows: Follows,
-    /// The first bytes of the next part. Only some of them may have arrived.
+    /// The first bytes of the next part. Possibly, only some of these bytes have arrived.
     held: [u8; HEADER_BYTES],
     held_bytes: usize,
 }

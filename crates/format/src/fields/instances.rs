@@ -117,8 +117,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds the fields of `structure` that have fixed offsets in `space`. A repeated field occurs `given` times if the
-    /// catalog of fields gives no count for it.
+    /// Adds the fields of `structure` that have fixed offsets in `space`. If the catalog of fields gives no count for a
+    /// repeated field, the field occurs `given` times.
     fn plain(&mut self, structure: Structure, space: Range<usize>, given: usize) {
         for field in structure.fields() {
             let bytes_at = |at: usize| {

@@ -1,7 +1,7 @@
 //! The offsets of fields, for the readers of this crate. They are looked up in the tables at compile time.
 //!
-//! A name or width that the table does not have, or a place of another kind, is a compile error. All calls are in
-//! constants, so no search happens at run time.
+//! It is a compile error if the table does not have the name or the width, or if the kind of place is not the one that
+//! the function expects. All calls are in constants, so no search happens at run time.
 
 use super::{Field, Place, Structure, Width};
 

@@ -103,7 +103,7 @@ impl Ascent {
         is_whole.then_some(true)
     }
 
-    /// Compares neighbouring rows in one column. Returns false if a value is less than the one before.
+    /// Compares neighboring rows in one column. Returns false if a value is less than the value in the row before.
     #[inline(always)]
     fn pass<const N: usize>(
         &mut self,
@@ -177,7 +177,8 @@ impl Ascent {
         open.truncate(left);
     }
 
-    /// Compares neighbouring rows in a column of any type. Returns false if a value is less than the one before.
+    /// Compares neighboring rows in a column of any type. Returns false if a value is less than the value in the row
+    /// before.
     fn values<'a>(&mut self, rows: Rows<'_>, column: &KeyColumn, values: impl Iterator<Item = &'a [u8]>) -> bool {
         let are_plain = rows.are_plain();
         let is_plain = |slot: u16| are_plain.is_none_or(|plain| plain.get(usize::from(slot)) == Some(&true));

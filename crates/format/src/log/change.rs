@@ -56,7 +56,8 @@ pub enum Change<'a> {
         /// The byte before the change.
         old: u8,
     },
-    /// Rows are deleted, the first at the slot of the log record, because they were moved to another page.
+    /// Rows are deleted because they were moved to another page. The first of these rows is in the slot of the log
+    /// record.
     DropMoved {
         /// The page to which the rows were moved; (0:0) in a reorganization.
         receiver: PageId,
@@ -265,8 +266,8 @@ impl<'a> LogRecord<'a> {
 mod tests {
     use super::*;
 
-    /// A COUNT_DELTA record of this kind. It has four counters: 100 for offset 45 of the row, 101 for offset 53, and so
-    /// on. The kind may use fewer than four counters.
+    /// A COUNT_DELTA record of kind `kind`. It has four counters: the value 100 at offset 45 of the row, the value 101
+    /// at offset 53, and so on. The kind may use fewer than four counters.
     fn count_delta(kind: u8, first_value: usize, lengths: u32) -> Vec<u8> {
         let mut bytes = vec![0x5A; 208 + 4];
         bytes[2..4].copy_from_slice(&208u16.to_le_bytes());
@@ -284,8 +285,8 @@ mod tests {
     #[test]
     fn counters_are_as_many_as_their_kind_says() {
         let counters = [(45, 100, 8), (53, 101, 8), (61, 102, 8)];
-        // In a record of kind 1 (for a row of sysrowsets), the value has no length. In a record of kind 2 (for a row of
-        // a column), the value follows the column ID.
+        // In a record of kind 1 (for a row of sysrowsets), no length is stored for the value. In a record of kind 2
+        // (for a row of a column), the value follows the column ID.
         for (kind, first_value, lengths, count) in
             [(0, 0x50, 8, 3), (1, 0x50, 0, 1), (2, 0x58, 8, 1), (3, 0x50, 8, 2), (4, 0x50, 8, 2)]
         {

@@ -251,7 +251,7 @@ pub struct OpenTransaction {
     pub id: TransactionId,
     /// The LSN at which the transaction began; zero if it has changed nothing.
     pub begin: Lsn,
-    /// The LSN of the transaction's last record, or of an earlier record.
+    /// The LSN of the last record of the transaction, or of one of its earlier records.
     pub last: Lsn,
 }
 

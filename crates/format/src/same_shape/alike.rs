@@ -18,8 +18,8 @@ pub(super) const BLOCK: usize = 16;
 /// The number of null bits in the word that also has the column count.
 const BITS_WITH_COUNT: u16 = WORD_BITS - u16::BITS as u16;
 
-/// The functions for records with fewer variable columns than this are generated for each number of columns. For
-/// records with at least this many variable columns, a loop reads the ends of the columns.
+/// The functions for records with fewer variable columns than this are generated for each number of variable columns.
+/// For records with at least this many variable columns, a loop reads the ends of the columns.
 pub(super) const MANY: usize = 3;
 
 /// The pattern that each record is expected to have.
@@ -262,7 +262,7 @@ impl Pattern {
     }
 
     /// Compares the first bytes and the null bitmap of the record at `start` with the pattern. Returns the first four
-    /// bytes.
+    /// bytes of the record.
     #[inline(always)]
     pub(super) fn head<const HAS_BITMAP: bool>(
         &self,

@@ -17,8 +17,9 @@ const MOVED: u8 = 64;
 const EMPTY: u8 = 128;
 
 /// Makes a page of rows of one shape: a small number, a date, and up to four variable columns. The third item of a row,
-/// `null`, has bits for unusual rows. Its low four bits mark NULL columns; bit 16 makes the row a ghost, and bit 32
-/// makes its last variable column complex. [`MOVED`] and [`EMPTY`] may be set on data pages only.
+/// `null`, has bits for unusual rows. Its low four bits mark NULL columns. The bit with the value 16 makes the row a
+/// ghost, and the bit with the value 32 makes its last variable column complex. [`MOVED`] and [`EMPTY`] may be set on
+/// data pages only.
 fn page(is_index: bool, rows: &[(i16, u64, u8, Vec<u8>)], scattered: bool) -> PageBytes {
     let mut page = [0; PAGE_BYTES];
     (page[0], page[1]) = (1, if is_index { 2 } else { 1 });

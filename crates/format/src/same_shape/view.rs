@@ -67,7 +67,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The sparse vectors of live rows. `None` if no live row has a vector, or if some complex column of a live row is
-    /// not a sound vector. The page does not show whether the table has sparse columns: the caller must know.
+    /// not a sound vector. The caller must know that the table has sparse columns, because the page does not show this.
     pub fn vectors(self) -> Option<Vectors<'a>> {
         Vectors::of(self.rows, self.page)
     }

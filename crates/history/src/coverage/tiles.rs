@@ -174,7 +174,7 @@ fn beyond(tiles: &[Row], known: &[Vec<Row>; 2], (taken_at, now): (&str, &str)) -
         *end = tile.end().max(*end);
     }
     // A row of pages that were never read has only a `known_since`. The row is newer than the image if this time is
-    // later.
+    // later than the time of the image.
     let is_newer = |row: &&Row| {
         [&row.read_at, &row.known_since].into_iter().flatten().any(|at| at.as_str() > taken_at && at.as_str() <= now)
     };

@@ -12,8 +12,8 @@ use crate::file::History;
 use crate::identity::identity_of;
 use crate::time;
 
-/// How long an alarm is kept if no process judges its promise. If the promise is judged again later, a new alarm
-/// starts.
+/// How long an alarm (the record of a broken promise) is kept if no process judges the promise. If the promise is
+/// judged again later, a new alarm starts.
 const FORGOTTEN: Duration = Duration::from_secs(400 * 86_400);
 /// The interval at which the history records that a promise is still being judged.
 const NOTED: Duration = Duration::from_secs(86_400);
@@ -76,8 +76,9 @@ impl Raised {
 
 impl History {
     /// Records the databases for which a promise is broken; these are in `raised`. If only one database was judged,
-    /// `judged` is its identity; `None` means that all databases were judged. If `has_listener` is set, each change is
-    /// also recorded as an event. Returns the identities of the databases for which the promise was not broken before.
+    /// `judged` is its identity; `None` means that all databases were judged. If `has_listener` is set, each newly
+    /// broken promise is also recorded as an event, and so is each promise with the event `PromiseBroken` that is kept
+    /// again. Returns the identities of the databases for which the promise was not broken before.
     ///
     /// # Errors
     ///

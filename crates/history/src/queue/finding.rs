@@ -153,7 +153,8 @@ impl History {
                     // its backup was unknown is deleted.
                     transaction.execute("DELETE FROM backup WHERE id = ?1 AND state <> 'running'", [row.id])?;
                 } else if is_there && there.all(|file| file.is_known) {
-                    // All existing files of the backup now have other known contents, so the backup was overwritten.
+                    // The contents of all existing files of the backup are known, and this backup is not among them. So
+                    // the backup was overwritten.
                     gone(transaction, &row, OVERWRITTEN, &now)?;
                 } else if is_there && row.state == "ready" {
                     let reason = "its files are being written";

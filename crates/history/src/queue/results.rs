@@ -18,8 +18,8 @@ const FEW_TRIES: u32 = 3;
 /// The maximum length of a stored reason, in characters.
 const MOST_LETTERS: usize = 500;
 
-/// The text that names, in error messages, the process that has taken over a backup after the claim of this process on
-/// the backup ended.
+/// The text that error messages use for another process, if this process has lost its claim on a backup and the other
+/// process has taken over the backup.
 pub(crate) const ANOTHER: &str = "another watcher, which now checks this backup";
 
 /// The backup in a watcher's queue that a run checks.

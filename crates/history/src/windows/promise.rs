@@ -71,7 +71,7 @@ pub enum Kept {
     /// reading all pages takes.
     Never(u64),
     /// The promise cannot be kept, because the image changes from one time window to the next, so it must be read in a
-    /// single time window. At the present speed, reading it takes the given number of time windows.
+    /// single time window. The value is the number of time windows that reading it takes at the present speed.
     Moves(u64),
 }
 

@@ -161,8 +161,8 @@ impl Real {
     }
 }
 
-/// Writes a full backup from data files, as the real backup `real` was written from them, and compares both backups.
-/// The written backup goes into `folder`. `real` must contain one backup set in one file.
+/// Writes a full backup from the data files from which the real backup `real` was written, and compares the two
+/// backups. The written backup goes into `folder`. `real` must contain one backup set in one file.
 ///
 /// Returns the number of bytes that differ. The key is the name of the block or configuration object, and the offset of
 /// the four-byte field in it. Fields of unknown meaning are left out.

@@ -191,8 +191,8 @@ fn file(facts: &Facts, file: &FileFacts, number: Option<usize>, moment: &Moment)
     object.lsn(0xDA, facts.last_lsn);
     object.lsn(0xEA, facts.checkpoint_lsn);
     if is_data {
-        // A full backup that is not copy-only becomes the differential base. So this field is set in the configuration
-        // at the end of the backup set.
+        // A full backup that is not copy-only becomes the differential base. So the fields about the differential base
+        // are set in the configuration at the end of the backup set.
         if is_full && moment.is_end && !facts.is_copy_only {
             object.lsn(0x9E, facts.checkpoint_lsn);
             object.put(0xAA, &facts.set);

@@ -6,7 +6,7 @@ use super::{Stored, push_record};
 
 const ANCHOR: u8 = 0x02;
 const DICTIONARY: u8 = 0x04;
-/// The most dictionary entries, because an entry number has one byte.
+/// The maximum number of dictionary entries: the number of an entry is stored in one byte.
 const MOST_SYMBOLS: usize = 256;
 /// The number of times that a value must occur on a page to get an entry in the dictionary.
 const REPEATS: usize = 3;

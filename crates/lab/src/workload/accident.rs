@@ -24,8 +24,7 @@ pub struct LostWrite {
     pub is_in_log: bool,
 }
 
-/// The missing block is one of the last blocks of the log. This constant limits how many blocks at the end of the log
-/// are candidates.
+/// The number of blocks near the end of the log among which the block that is missing after a crash is chosen.
 const MOST_UNDER_WAY: u64 = 8;
 
 impl Workload {

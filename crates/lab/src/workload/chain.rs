@@ -18,8 +18,8 @@ use crate::ids::{EXTENT, PageId};
 use crate::page::Lsn;
 use crate::random::{Random, mix};
 
-/// The address of the differential map page of the file. `ALWAYS_CHANGED` is the bit mask of the extents that stay
-/// marked as changed when a full backup clears this map.
+/// The address of the differential map page of file 1. `ALWAYS_CHANGED` is the bit mask of the extents that stay marked
+/// as changed when a full backup clears this map.
 const DIFFERENTIAL_MAP: PageId = PageId::new(1, 6);
 const ALWAYS_CHANGED: u8 = 0b11;
 /// The number of extents that a backup copies between two steps of the workload.

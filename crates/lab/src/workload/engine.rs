@@ -68,7 +68,7 @@ pub(super) enum Undo {
     Insert(usize, Vec<u8>),
     /// The ghost becomes a live index row again.
     Delete(usize, Vec<u8>),
-    /// The index row is changed back. The bytes are the row after the change.
+    /// The index row is changed back. The bytes are the row that the change to undo has written.
     Modify(usize, Vec<u8>, Edit),
     /// The inserted heap row is removed.
     HeapInsert(usize, PageId, u16),

@@ -99,14 +99,14 @@ impl Entry {
         Self::rows((operation::MODIFY_HEADER, context), page, 0, place).with(vec![old, new.to_vec()])
     }
 
-    /// A record that replaces bytes of a record on a map page, boot page or IAM page.
+    /// A log record that replaces bytes of a page's record on a map page, boot page or IAM page.
     pub(super) fn bytes(context: u8, (page, slot): (PageId, u16), at: usize, old: Vec<u8>, new: &[u8]) -> Self {
         let place = (UnitId::FIXED_PAGES.0, at as u16, old.len() as u16);
         Self::rows((operation::MODIFY_ROW, context), page, slot, place).with(vec![old, new.to_vec(), Vec::new()])
     }
 
-    /// A record that sets a bit of a map. Bit numbers count from the start of the map's record, so the four header
-    /// bytes of the record have the first 32 numbers.
+    /// A log record that sets a bit of a map to `value`. Bit numbers count from the start of the map's record on the
+    /// page, so the four header bytes of this record have the first 32 numbers.
     pub(super) fn bit(context: u8, (page, slot): (PageId, u16), bit: u32, value: bool, elements: usize) -> Self {
         let mut entry = Self::new((operation::SET_BITS, context), page, slot, 54);
         put(&mut entry.fixed, 0x30, &(bit as u16).to_le_bytes());
@@ -200,9 +200,9 @@ impl Entry {
         entry
     }
 
-    /// Creates a record that sets counters in a catalog row. For each counter, the record contains the new value of
-    /// eight bytes, its offset in the row, and its length. For a row of sysrowsets (kind 1), the record has 0 as the
-    /// length.
+    /// Creates a log record that sets counters in a catalog row. For each counter, the log record contains the new
+    /// value in eight bytes, the counter's offset in the row, and its length. For a row of sysrowsets (kind 1), the
+    /// stored length is 0.
     pub(super) fn counts((page, slot): (PageId, u16), kind: u32, rowset: u64, values: &[(i64, u32)]) -> Self {
         let mut entry = Self::new((operation::COUNT_DELTA, context::CLUSTERED), page, slot, 208);
         put(&mut entry.fixed, 0x30, &kind.to_le_bytes());

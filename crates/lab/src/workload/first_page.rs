@@ -104,7 +104,8 @@ impl Engine<'_> {
         Ok(page)
     }
 
-    /// Frees the extent of an IAM chain, because the transaction that created the chain was rolled back.
+    /// Frees the extent that was allocated for a new IAM chain, because the transaction that created the chain was
+    /// rolled back.
     pub(super) fn drop_chain(&mut self, rowset: usize, extent: u32) -> Step {
         if !self.bit(GAM_PAGE, extent) {
             self.set_bit(By::Engine, context::GAM, (GAM_PAGE, None), extent, true)?;

@@ -25,7 +25,7 @@ pub(super) struct Pool {
     frames: BTreeMap<PageId, Frame>,
     /// Pages with changes that are not on disk yet, each with the LSN of the first such change.
     dirty: BTreeMap<PageId, Lsn>,
-    /// The earlier versions of each page on disk, from the oldest to the newest.
+    /// The versions of each page that were on disk earlier, from the oldest to the newest.
     earlier: BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>>,
 }
 
@@ -68,7 +68,7 @@ impl Pool {
         &self.dirty
     }
 
-    /// The earlier versions of each page on disk, from the oldest to the newest.
+    /// The versions of each page that were on disk earlier, from the oldest to the newest.
     pub(super) fn earlier(&self) -> &BTreeMap<PageId, Vec<Arc<[u8; PAGE]>>> {
         &self.earlier
     }

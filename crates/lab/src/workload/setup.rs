@@ -30,11 +30,11 @@ use crate::version::Version;
 /// The smallest size of a virtual log file in bytes: its header and the largest block must fit.
 const LEAST_VLF_BYTES: u64 = HEADER_PAGE + MOST_BYTES as u64;
 
-/// The most log files. There is a limit because sysfiles1 has space for the names of only nine files.
+/// The maximum number of log files. There is a limit because sysfiles1 has space for the names of only nine files.
 const MOST_LOG_FILES: u16 = 4;
 
 /// `SYSROWSETS` and `SYSALLOCUNITS` are the allocation units of the base tables sysrowsets and sysallocunits, which
-/// contain the counters.
+/// contain the counters of rows and pages.
 const SYSROWSETS: UnitId = UnitId(5 << 16);
 const SYSALLOCUNITS: UnitId = UnitId(7 << 16);
 /// The offset of the checkpoint LSN on the boot page.

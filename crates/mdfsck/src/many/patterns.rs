@@ -151,8 +151,8 @@ fn matches(pattern: &OsStr, name: &OsStr) -> bool {
         return false;
     }
     let (mut at, mut in_name) = (0, 0);
-    // The position of the star in the pattern that was reached most recently, and the end of the text that this star
-    // matches.
+    // `star` is the position, in the pattern, of the star that was reached most recently, and the end of the text that
+    // this star matches.
     let mut star: Option<(usize, usize)> = None;
     while let Some(&c) = name.get(in_name) {
         match (pattern.get(at), star) {

@@ -238,8 +238,9 @@ impl Found {
         for file in &files {
             match storage::kind(file) {
                 Ok(Kind::File { .. }) => self.file(file, false),
-                // Reports a file that is a dangling link. Any other file that does not exist was deleted after the
-                // folder was listed, and is ignored.
+                // Reports a file with the extension of a database file or a backup even if it cannot be looked up, for
+                // example because it is a dangling link. Ignores other such files, unless they may exist in object
+                // storage.
                 Err(cause) if has_database_name(file) || storage::may_be_there(file, &cause) => self.file(file, false),
                 _ => {}
             }

@@ -143,7 +143,7 @@ fn groups<'a>(read: &'a [(&'a FileState, Labels)]) -> (BTreeMap<Key<'a>, Group<'
             group.files.insert(media.stripe, (&state.seen.path, state.seen.size));
         }
     }
-    // If copies exist of only some stripes, the copies are combined with the original files of the remaining stripes.
+    // If only some stripes have copies, each group of copies is completed with the original files of the other stripes.
     let whole: Vec<(Key<'_>, Stripes<'_>, bool)> = groups
         .iter()
         .filter(|(key, _)| key.copy == 0)

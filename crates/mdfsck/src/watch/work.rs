@@ -39,7 +39,7 @@ pub(super) struct Shared {
     pub(super) closing: AtomicBool,
     /// Set when the watcher ends without waiting for running checks.
     is_stopped: AtomicBool,
-    /// The number of processes that currently run tasks with a program of the user.
+    /// The number of running processes of the user's program, which run tasks of checks.
     pub(super) engines: AtomicUsize,
 }
 

@@ -1,5 +1,5 @@
-//! `mdfsck check --history` and `mdfsck history`: the tests require when a finding is new, confirmed or gone. A check
-//! must print its results even if its history cannot be used.
+//! `mdfsck check --history` and `mdfsck history`: tests when a finding counts as new, confirmed or gone. A check must
+//! print its results even if its history cannot be used.
 
 use std::process::Stdio;
 use std::thread;

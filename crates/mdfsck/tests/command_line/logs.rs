@@ -6,7 +6,7 @@ use super::*;
 const HEADER: usize = PAGE_BYTES;
 const VLF: usize = 0x3E000;
 
-/// Writes a lab database that crashed while in use to the folder `name`.
+/// Writes to the folder `name` a lab database that crashed while it was in use.
 fn crash(folder: &Path, name: &str, seed: &str) -> Result<(), Failed> {
     let done = mdfsck(folder, &["lab", "crash", name, "--seed", seed, "--open", "--transactions", "80"]);
     ensure(done.status.success(), text(&done.stderr))
@@ -37,8 +37,8 @@ fn split(log: &Path, second: &Path) -> Result<(), Failed> {
     let slot = usize::from(u16::from_le_bytes([header[PAGE_BYTES - 2], header[PAGE_BYTES - 1]]));
     let found = format::file_header::FileHeader::read(format::Page::new(&header)).ok_or("a file header")?.file_id();
     ensure(found == 2, "the file ID of a log")?;
-    // The record also contains the file ID. To find its offset, the test changes one byte with the value 2 to 3 at a
-    // time, until the file ID reads as 3.
+    // The record also contains the file ID. To find its offset, the test tries the bytes with the value 2 one by one:
+    // it changes the byte to 3, and then reads the file ID from the changed header.
     let at = (slot..slot + 600).find(|&at| {
         let mut changed = header;
         changed[at] = if changed[at] == 2 { 3 } else { changed[at] };

@@ -114,9 +114,9 @@ fn main() {
     conclusion.exit();
 }
 
-/// Makes programs that the tests start react to Ctrl+C. If a shell runs the tests in the background, the tests ignore
-/// Ctrl+C, and the started programs would inherit this setting. A signal handler, even an empty one, is not inherited:
-/// the started programs then have the default action.
+/// Ensures that the programs that the tests start react to Ctrl+C. If a shell runs the tests in the background, the
+/// tests ignore Ctrl+C, and the started programs would inherit this setting. A signal handler, even an empty one, is
+/// not inherited, so the started programs then have the default action.
 #[cfg(unix)]
 fn start_programs_that_take_ctrl_c() {
     const IGNORED: &str = "SigIgn:";

@@ -387,7 +387,8 @@ pub(super) fn with_many() -> Vec<(&'static str, Test)> {
             let all = check(&["bak", "--set", "all"]);
             let stdout = text(&all.stdout);
             let rows = ["full.bak, set 1", "full.bak, set 2", "diff.bak, set 1", "diff.bak, set 2"];
-            // The rows must show that both differentials are based on the full backup of the second day.
+            // The table must have a row for each backup set. Both differentials are based on the second set of
+            // full.bak.
             ensure(rows.iter().all(|row| stdout.contains(row)), stdout.clone())?;
             ensure(stdout.contains("4 databases and backups: 2 sound, 2 not sound"), stdout.clone())?;
             let beside = check(&["bak", "--set", "all", "--databases", "2"]);

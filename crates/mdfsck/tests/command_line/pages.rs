@@ -1,4 +1,4 @@
-//! Shows every kind of page that mdfsck makes in a real browser. Some tests apply to all pages; others test special
+//! Shows, in a real browser, every kind of page that mdfsck makes. Some tests apply to all pages; others test special
 //! features of one page.
 
 use std::collections::BTreeSet;

@@ -27,7 +27,7 @@ fn main() {
         }
         None => trials.push(skipped("counts: skipped, no real database files in target/corpus")),
     }
-    // The programs that pip installs are also used only in the full tier.
+    // Like the real files, the programs that pip installs are used only in the full tier.
     if arguments.include_ignored || arguments.ignored || arguments.filter.is_some() {
         trials.extend(read_back::trials(&arguments));
     } else {

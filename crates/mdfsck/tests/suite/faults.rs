@@ -1,6 +1,6 @@
 //! Runs the program while the system refuses to do something. Examples are limits on threads and files, full disks,
-//! closed pipes, dangling links and sparse files. Each run must give the correct results. Otherwise it must give one
-//! clear line, and a status that does not mean "sound".
+//! closed pipes, dangling links and sparse files. Each run must give either the correct results, or one clear line and
+//! a status that does not mean "sound".
 // The tests need `mdfsck lab` to write databases.
 #![cfg(all(target_os = "linux", feature = "lab"))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failed expectation is a failed test")]

@@ -40,7 +40,7 @@ fn is_allocated(source: &dyn PageSource, page: PageId) -> bool {
     source.read_page(pfs).is_some_and(|pfs| pfs[100 + page.page as usize % 8088] & 0x40 != 0)
 }
 
-/// The numbers of compared pages, by the result of the comparison.
+/// The numbers of restores and of comparisons, and the numbers of compared pages by the result of the comparison.
 #[derive(Default, Debug)]
 struct Compared {
     restores: u32,

@@ -1,4 +1,5 @@
-//! Checkpoints as a page with charts: durations over time, checkpoints per hour, and before and after a change.
+//! A page with charts of checkpoints: durations over time, checkpoints per hour, and the totals before and after each
+//! change.
 
 use std::fmt::Write;
 

@@ -8,7 +8,7 @@ fn text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Writes runs with the columns of the table CommandLog, which exists on many servers.
+/// Writes runs with the columns of the table CommandLog of Ola Hallengren's maintenance scripts.
 ///
 /// # Errors
 /// If writing to `out` fails.

@@ -21,7 +21,8 @@ const UNUSED: i64 = -2;
 const MOST_FILES: usize = 500;
 
 /// The page ranges of a database's files, and the number of files left out. If there are more than `most` ranges,
-/// adjacent ranges are merged in pairs, and a merged range gets the older of the two times.
+/// adjacent ranges are merged in pairs. A merged range gets the older of the two times; a range without pages in use is
+/// ignored for this.
 pub(super) fn files(history: &History, database: i64, most: usize) -> Result<(Vec<File>, u64)> {
     let mut files: Vec<File> = Vec::new();
     let (mut count, mut more, mut last) = (0, 0, None);

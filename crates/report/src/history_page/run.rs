@@ -83,7 +83,7 @@ pub(super) struct NotVerified {
     count: u64,
     causes: Vec<Cause>,
     more_causes: usize,
-    /// The number of entries that belong to none of the shown causes.
+    /// The number of entries that no shown cause lists or counts.
     more: u64,
 }
 

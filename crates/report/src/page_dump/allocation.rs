@@ -21,7 +21,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// For each map: its name, its page, and the state of the page in it.
+    /// For each map: its name, the address of the map page, and the state of the dumped page.
     pub(super) fn states(&self) -> Vec<(&'static str, PageId, String)> {
         let mut states = Vec::new();
         if let Some((map, byte)) = self.pfs {

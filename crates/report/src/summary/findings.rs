@@ -18,8 +18,8 @@ const MOST_PAGES: usize = 100_000;
 /// Object ID and index ID; `None` for findings that belong to no single object.
 pub(crate) type Place = Option<(i32, i32)>;
 
-/// Writes at most `most` findings, by object and index, and counts the others. Returns the finding that the commands at
-/// the end of the summary explain.
+/// Writes at most `most` findings, by object and index, and counts the others. Returns the finding for which the
+/// summary suggests commands at its end, such as `mdfsck explain`.
 pub(super) fn write(report: &Report, most: usize, lines: &mut Lines<'_>) -> io::Result<Option<Finding>> {
     if report.findings.is_empty() {
         return Ok(None);

@@ -47,7 +47,8 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<Option
     Ok(causes.first().map(|(limit, _)| *limit))
 }
 
-/// The limit that the commands at the end of a report without findings explain; `None` if everything was verified.
+/// The limit for which a report without findings suggests `mdfsck explain` at its end; `None` if everything was
+/// verified.
 pub(crate) fn first_limit(report: &Report) -> Option<&'static Limit> {
     by_cause(split(report).0.into_iter()).keys().next().map(|cause| cause.limit)
 }

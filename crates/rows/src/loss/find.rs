@@ -119,7 +119,7 @@ struct Partition<'a> {
     names: Vec<String>,
 }
 
-/// A run of lost pages, as long as the page after the run is not known.
+/// An unfinished run of lost pages: the page after the run is not known yet.
 struct Open {
     pages: Vec<PageId>,
     left: Option<PageId>,

@@ -224,7 +224,7 @@ mod tests {
     const ID: PageId = PageId::new(1, 77);
     const UNIT: AllocUnitId = AllocUnitId::from_header(256, 5);
 
-    /// A clustered index with an int column as its key and a varchar(10) column.
+    /// A clustered index with two columns: an int column, which is the key, and a varchar(10) column.
     fn rowset(compression: u8) -> Rowset {
         let column = |id: u32, ti: u32, offset: i16, key_ordinal: u16| RowsetColumn {
             id,

@@ -44,7 +44,8 @@ pub(crate) enum Kind {
     NotStored,
 }
 
-/// The way in which values of a type are read, if this depends only on the type and on no other property of the column.
+/// The way in which values of a type are read. [`Kind::Unknown`] for undocumented types, and for types for which it
+/// also depends on the column.
 pub(crate) fn plain(info: TypeInfo) -> Kind {
     match info.xtype {
         xtype::TINYINT => Kind::TinyInt,

@@ -1,6 +1,6 @@
 //! Recovery forks. If a database is restored to an earlier point and used again, its changes after that point are
-//! abandoned and a new recovery fork begins. Backup sets of both forks have the same database name, but from the
-//! restored point on each fork has its own LSNs.
+//! abandoned and a new recovery fork begins. Backup sets of both forks have the same database name, but each fork has
+//! its own LSNs after the restored point.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -7,8 +7,8 @@ use super::version::MAX_SECTORS;
 /// part of the coarse index.
 pub(super) const BYTES_PER_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 
-/// An index entry in 64 bits: the offset in the file, the number of sectors in the tape, and flags for how the group is
-/// stored.
+/// An index entry in 64 bits: the offset of the group in the file, the number of sectors that the group has in the
+/// tape, and flags that say how the group is stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry(u64);
 

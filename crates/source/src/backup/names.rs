@@ -15,7 +15,7 @@ use super::media::Media;
 use super::places::FRAME_BYTES;
 use super::sets::Region;
 
-/// The number of bytes at the start of a page that contain the fields that identify it.
+/// The number of bytes to read of a page in order to identify it: the start of its header.
 const ID_BYTES: usize = 40;
 const ID_AT: usize = offset_of!(PageHeader, page_id);
 const TYPE_AT: usize = offset_of!(PageHeader, page_type);

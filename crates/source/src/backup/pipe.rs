@@ -136,8 +136,8 @@ impl State {
     /// Makes `bytes` bytes of the input available, or fewer if the input ends.
     fn want(&mut self, bytes: usize) -> io::Result<()> {
         while self.raw().len() < bytes && !self.is_input_ended {
-            // The bytes already used are removed only before the next read, not after each small record, because the
-            // remaining bytes must then be moved.
+            // The used bytes are removed only before the next read, and not after each small record, because every
+            // removal moves the remaining bytes.
             self.input_bytes.drain(..self.used_bytes);
             self.used_bytes = 0;
             let old = self.input_bytes.len();

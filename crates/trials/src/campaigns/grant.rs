@@ -15,7 +15,7 @@ use crate::subject::folder;
 /// The maximum memory of a check divided by its memory grant. A check may exceed its grant by 5 %.
 pub(super) const MOST: f64 = 1.05;
 
-/// The value of the last field named `key` in the JSON lines, as a number.
+/// The value of the field `key` as a number, from the last of the final two JSON lines that has it.
 pub(super) fn number(text: &str, key: &str) -> Option<f64> {
     let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     lines.take(2).find_map(|line| line[key].as_f64())

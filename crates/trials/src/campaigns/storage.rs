@@ -98,10 +98,10 @@ fn others_are_the_same(subject: &Subject, number: usize) -> bool {
     same.all(|same| same)
 }
 
-/// Whether the present page and its earlier version differ in content of which other files have a copy. A different LSN
-/// alone does not count as a difference. The answer is true only for pages of user tables. Pages of the catalog do not
-/// count, because counts in the catalog may be stale. Pages of off-row values do not count, because no row repeats
-/// these values.
+/// Whether the present page and its earlier version differ in content that other files repeat. A different LSN alone
+/// does not count as a difference. The answer is true only for pages of user tables. Pages of the catalog do not count,
+/// because counts in the catalog may be stale. Pages of off-row values do not count, because no row repeats these
+/// values.
 fn says_more(subject: &Subject, page: PageId, now: &PageBytes, then: &PageBytes) -> bool {
     let bare = |bytes: &PageBytes| {
         let mut bytes = *bytes;

@@ -45,7 +45,8 @@ const fn of_class(base: i32, scope: &'static str, column: &'static str, class: i
 /// Numbers and bits are those seen in all rows of 258 databases: 3,639 rows of sysowners, 260 of sysnsobjs, 8,578 of
 /// sysscalartypes, 57,045 of sysidxstats, 102,786 of sysiscols, 5,934 of sysbinobjs, 4,192 of sysclsobjs, 44,677 of
 /// syssingleobjrefs, 35,978 of sysmultiobjrefs and 33,578 of sysrowsets. The rows of sysmultiobjrefs in 144 backups
-/// were examined too; one of these backups has bit 0x10. In SQL Server 2005, sysrowsets has no column fillfact.
+/// were examined too; status bit 0x10 was seen only in one of these backups. In SQL Server 2005, sysrowsets has no
+/// column fillfact.
 static CODED: &[Coded] = &[
     all(5, "sys.sysrowsets, fillfact", "fillfact", Range(0, 100)),
     all(5, "sys.sysrowsets, scope_id", "scope_id", Numbers(&[0, 1])),

@@ -63,9 +63,9 @@ impl Declared {
             _ => info.length = u16::try_from(self.length).unwrap_or(0),
         }
         info.length = match kind {
-            // For sql_variant, syscolpars stores the length of the longest value, but the rowset stores no length. So a
-            // length of 0 here means any length. For text types, syscolpars stores the number of bytes that may be in
-            // the row. But the length here is that of the pointer.
+            // For sql_variant, syscolpars stores the length of the longest value, but the rowset stores no length. So
+            // the result is 0, which means any length. For text types, syscolpars stores the number of bytes that may
+            // be in the row, but the rowset stores the length of the pointer, which `fixed_length` returns.
             xtype::SQL_VARIANT => 0,
             _ => fixed_length(info).unwrap_or(info.length),
         };

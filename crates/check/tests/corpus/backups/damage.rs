@@ -1,5 +1,5 @@
-//! If a byte of a backup is changed, the file is truncated or a length is wrong, this must be reported, unless the
-//! changed place has no checksum.
+//! Tests that a changed byte, a truncated file and a wrong length in a backup are reported, unless the changed place
+//! has no checksum.
 
 use std::fs;
 use std::ops::Range;

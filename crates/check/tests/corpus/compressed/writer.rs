@@ -68,7 +68,7 @@ pub fn compress_changed(
     mode: Mode,
     change: &dyn Fn(usize, &mut Vec<Stored>),
 ) -> bool {
-    // Compression exists since SQL Server 2008, so older databases are not compressed.
+    // Compression was introduced in SQL Server 2008, so older databases are not compressed.
     if database.boot.as_ref().is_none_or(|boot| boot.version < 655) {
         return false;
     }

@@ -9,7 +9,7 @@ use lab::{PageVerify, SqlType};
 
 const ROWS: u64 = 1_200;
 
-/// Databases whose tables together have each of these forms of rows.
+/// Databases whose tables together have all forms of rows that the documentation of this module lists.
 pub fn descriptions() -> Vec<Description> {
     vec![
         database("heaps", vec![moved(), holes(), all_at_once(None)]),
@@ -157,7 +157,7 @@ fn with_columns(mut table: Table, count: usize) -> Table {
     table
 }
 
-/// A table with more columns than one word of the null bitmap has bits.
+/// A table with so large a number of columns that its null bitmap does not fit in one 64-bit word.
 fn wide(is_clustered: bool) -> Table {
     let mut table = with_columns(payments(), 130);
     table.indexes.extend([

@@ -119,9 +119,9 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Returns three facts about the Vietnamese letter of two characters that begins with `first`: its second
-    /// character, its distance from `first` in the order, and the index after it. `None` if no such letter begins with
-    /// `first`.
+    /// Returns three facts about the Vietnamese letter that consists of `first` and the next character: the second
+    /// character, the distance of the letter from `first` in the order, and the index after the letter. `None` if
+    /// `first` does not begin such a letter.
     fn second(&self, first: u16) -> Option<(u16, u32, usize)> {
         let mut at = self.at;
         while self.joins == Joins::All && self.text.get(at).flatten().is_some_and(counts_last) {

@@ -35,7 +35,7 @@ fn each_name_leads_to_its_id_in_capital_and_small_letters() {
     }
 }
 
-/// The expected checksum is that of MSSQLLogAnalyzer's list of IDs and names (MIT licence); see
+/// The expected checksum was computed from the list of IDs and names in MSSQLLogAnalyzer (MIT license); see
 /// docs/format/collations.md#names.
 #[test]
 fn ids_and_names_agree_with_a_list_of_a_server_of_2017() {

@@ -1,5 +1,5 @@
 //! Tests every decided comparison against a reference. The reference contains only orders of characters on which two
-//! recordings agree. The test reads the reference with code of its own, not with the code under test.
+//! recordings of such orders agree. The test reads the reference with its own code, and not with the code under test.
 //!
 //! `MDFSCK_ROUNDS` sets the number of pairs of strings to test.
 

@@ -63,7 +63,8 @@ fn an_old_row_ends_where_its_columns_do() {
     assert_eq!((row.fixed(9, 6), row.null_bit(3), row.variable(2)), (None, None, None));
 }
 
-/// The page is a dump from a course published in 2013: bigint, varchar, bigint, rowversion; one anchor and two rows.
+/// The test uses a dumped page from a course published in 2013. Its columns are bigint, varchar, bigint and rowversion;
+/// it has one anchor and two rows.
 #[test]
 fn a_dumped_page_with_anchor() {
     let expansion = Expansion::new(&[

@@ -100,7 +100,7 @@ impl CdHead {
     }
 
     /// Whether the version tag bit is set. The place of the version tag is known only if the end of the record is
-    /// known. It is unknown for forwarded rows.
+    /// known. The end of a forwarded row is unknown.
     #[inline(always)]
     pub(in crate::compressed) fn is_versioned(self) -> bool {
         self.status & cd_status::VERSION_TAG != 0

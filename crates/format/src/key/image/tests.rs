@@ -61,8 +61,8 @@ fn a_float(is_real: bool) -> BoxedStrategy<Vec<u8>> {
     }
 }
 
-/// Bit patterns of floating-point numbers that differ by at most one from zero, the smallest normal number, infinity,
-/// or the largest pattern, which is a NaN.
+/// Bit patterns of floating-point numbers. Each pattern differs by at most one from the pattern of zero, of the
+/// smallest normal number or of infinity, or from the largest pattern, which is a NaN.
 fn edges<T: TryFrom<u64, Error: std::fmt::Debug> + std::fmt::Debug>(
     sign: u32,
     fraction: u32,

@@ -69,7 +69,8 @@ fn pages(set: &mut Set, data: &[u8]) {
     }
 }
 
-/// Reads the log of one VLF. `block` describes the VLF and the range of the bytes in the log file.
+/// Reads the log of one VLF from `data`. `block` describes the VLF, and the range of the log file from which `data` was
+/// copied.
 fn log(set: &mut Set, block: &[u8], data: &[u8]) {
     let (start, end) = (wide(block, 0x3C), wide(block, 0x44));
     let (sequence, vlf, parity) = (long(block, 0x5C), wide(block, 0x68), block[0x72]);

@@ -112,9 +112,9 @@ pub(super) fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// Deletes plans of a history that can never be used again because their files have changed. Keeps plans of other
-/// builds of mdfsck, since a process of another build may be using them. Returns the IDs of the remaining plans.
-/// Returns `None` if some of these IDs are unknown.
+/// Deletes the stored plans of `history` that no window can use again, for example because their files have changed.
+/// Keeps plans of other builds of mdfsck, since a process of another build may be using them. Returns the IDs of the
+/// remaining plans; `None` if some of these IDs are unknown.
 pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     let mut left = Some(BTreeSet::new());
     for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {

@@ -57,9 +57,9 @@ impl Logs {
         (at.is_some() && *last >= at).then_some(best)
     }
 
-    /// Finds, for each log backup, the log backups that a restore applies after it. They do not depend on the earlier
-    /// steps of the restore, so they are the same whichever full backup it starts from. Must be called after the last
-    /// [`Self::push`].
+    /// Finds, for each log backup, the log backups that a restore applies after it. These log backups do not depend on
+    /// the earlier steps of the restore, so they are the same for every full backup at which the restore may start.
+    /// Must be called after the last [`Self::push`].
     pub(super) fn join(&mut self) {
         let mut ways: Vec<Way> = vec![Way::default(); self.sets.len()];
         for number in (0..self.sets.len()).rev() {

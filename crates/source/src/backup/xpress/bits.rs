@@ -7,7 +7,7 @@ use super::codes::{LONG, MIN_MATCH};
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
-    /// The offset in `bytes` after the last word that `count` includes.
+    /// The offset in `bytes` of the next word, whose bits `count` does not include yet.
     at: usize,
     /// The bits that were loaded from `bytes` and not used yet, highest bit first. The first `count` bits are valid;
     /// bits of the next word may follow them.

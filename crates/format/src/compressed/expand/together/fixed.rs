@@ -206,7 +206,7 @@ impl Column<'_> {
     }
 }
 
-/// Shifts a number of `length` bytes to the highest of the eight bytes.
+/// Shifts a number of `length` bytes into the highest bytes of the eight-byte result.
 #[inline(always)]
 fn left(number: u64, length: usize) -> u64 {
     number.checked_shl(64 - 8 * length as u32).unwrap_or_default()

@@ -235,7 +235,7 @@ fn a_column_count_in_two_bytes_that_needs_one_is_left_to_the_general_way() {
 }
 
 /// Audits and expands a single row. Returns its image, and the kind, length and number of columns of its record; `None`
-/// if that fails or a value is in doubt.
+/// if the row cannot be audited and expanded, or if a value is in doubt.
 fn one_by_one(
     page: &PageBytes,
     space: &Range<usize>,

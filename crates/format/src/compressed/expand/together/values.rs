@@ -300,7 +300,7 @@ fn mask(length: u8) -> u64 {
     MASKS.get(usize::from(length) & 15).copied().unwrap_or_default()
 }
 
-/// The masks, by length in bytes. Lengths above eight do not occur.
+/// The masks that [`mask`] returns, by length in bytes. Lengths above eight do not occur.
 #[expect(clippy::indexing_slicing, reason = "a constant, whose places are below 8")]
 const MASKS: [u64; 16] = {
     let mut masks = [u64::MAX; 16];

@@ -50,8 +50,8 @@ fn page_of(records: &[Vec<u8>], start: usize) -> (Box<PageBytes>, Vec<Range<usiz
     (page, spaces)
 }
 
-/// Asserts that these records, expanded together, give the same rows as expanded one by one. If one of them has an
-/// unusual form, none may be expanded.
+/// Asserts that these records give the same rows if they are expanded together as if they are expanded one by one. If
+/// one of the records cannot be expanded alone, they must not be expanded together either.
 fn assert_the_same(
     together: &mut ExpandedPage,
     page: &PageBytes,
