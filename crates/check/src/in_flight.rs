@@ -14,8 +14,9 @@ use crate::registry::{self, Check, Phase};
 /// The checks that verify the checksum or the torn bits of a page. They do not depend on the catalog.
 const OF_CHECKSUMS: [&Check; 3] = [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
 
-/// The pages that the log of a backup still changes or that are newer than their snapshot (pages in flight), and the
-/// objects that own them.
+/// The pages in flight, and the objects that own them. A page of a backup is in flight if a restore would still change
+/// the page by redo or undo of the log in the backup. A page of a database is in flight if it is newer than the
+/// snapshot of this database.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     pages: BTreeSet<PageId>,

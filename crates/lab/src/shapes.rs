@@ -163,8 +163,9 @@ fn values(dice: &mut Random, ty: SqlType) -> Values {
     };
     let least = dice.below(u64::from(most) + 1) as u32;
     match ty.xtype {
-        // The bytes of an xml value (type 241) must be binary XML, with a header of at least 17 bytes. For image (34)
-        // and varbinary (165), any bytes are valid.
+        // The lengths apply to all three types, but the bytes differ. For xml (241), binary XML is generated: a header
+        // of at least 17 bytes, and a text whose length depends on the chosen length. For image (34) and varbinary
+        // (165), random bytes are generated.
         34 | 165 | 241 => Values::Bytes { least, most },
         _ if ty.is_string() && (ty.is_lob() || dice.chance(70)) => Values::Text { least, most },
         _ => match dice.below(4) {

@@ -105,7 +105,9 @@ pub enum Damage {
     },
     /// The VLFs that should contain the log have no readable block.
     NoBlock,
-    /// Blocks of the current use follow, but too far away to have been in flight; or a backup should contain more log.
+    /// The next block is missing, although the log must continue. Either later blocks of the current use of a VLF were
+    /// found so far after the missing block that they cannot have been in flight, or the log is in a backup and ends
+    /// before the place up to which the backup should contain it.
     Gap,
 }
 

@@ -317,7 +317,8 @@ impl Said {
     }
 }
 
-/// The rate at which earlier windows read this database. An estimate uses this rate.
+/// Returns the rate, in bytes per second, at which checks in earlier time windows read this database. An estimate uses
+/// this rate. `None` if no rate is known.
 pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
     // An estimate must not create a history, and must not record the promise of `--within`.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;

@@ -1,4 +1,5 @@
-//! A run: its figures, the findings that it changed, and the things that it could not verify.
+//! The page of a run: its figures, the findings that appeared or disappeared in this run, and the things that the run
+//! could not verify.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,8 @@ pub struct Stray {
     pub unit: usize,
     /// The address of the page.
     pub page: PageId,
-    /// True if the PFS page marks the page as in use; false if the PFS page cannot be read.
+    /// True if the PFS page marks the page as in use; false if this is unknown because the PFS page cannot be read.
+    /// Pages that the allocation maps mark as freed are not listed.
     pub is_allocated: bool,
 }
 

@@ -181,8 +181,9 @@ impl Words {
     }
 }
 
-/// The sum of the hashes of the selected rows, and the number of these rows. If `which` is `None`, all rows are
-/// selected. If `HAS_FIRST` is set, the first word does not come from the row.
+/// Returns the sum of the hashes of the selected rows, and the number of these rows. If `which` is `None`, all rows are
+/// selected. `HAS_FIRST` tells whether the first word of each row comes from a separate iterator that was joined to the
+/// stored words of the row. It only decides which of two loops is used; the result is the same.
 #[inline(always)]
 fn sum_of_those<const N: usize, const HAS_FIRST: bool>(
     hash: &FactHash,
