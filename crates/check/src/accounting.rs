@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use format::PageId;
-use source::{PageSource, ReadError, ReadFaults};
+use source::{FileChange, PageSource, ReadError, ReadFaults};
 
 use crate::report::{PhaseStatistics, Sample};
 use crate::spill::TempStore;
@@ -74,6 +74,10 @@ impl PageSource for Metered<'_> {
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
+    }
+
+    fn changes(&self) -> Vec<FileChange> {
+        self.inner.changes()
     }
 
     fn prefetch(&self, first: PageId, pages: u32) {

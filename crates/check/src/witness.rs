@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use catalog::Database;
 use format::PageId;
 use format::page::PAGE_BYTES;
-use source::{PageSource, ReadError, ReadFaults};
+use source::{FileChange, PageSource, ReadError, ReadFaults};
 
 use crate::hash::{FactHash, HashKey, Sum};
 
@@ -57,6 +57,10 @@ impl PageSource for Witness<'_> {
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
+    }
+
+    fn changes(&self) -> Vec<FileChange> {
+        self.inner.changes()
     }
 
     fn prefetch(&self, first: PageId, pages: u32) {
@@ -129,6 +133,10 @@ impl PageSource for Faulty<'_> {
         let mut faults = self.inner.read_faults();
         faults.merge(self.of_others.lock().unwrap_or_else(PoisonError::into_inner).clone());
         faults
+    }
+
+    fn changes(&self) -> Vec<FileChange> {
+        self.inner.changes()
     }
 
     fn prefetch(&self, first: PageId, pages: u32) {

@@ -13,7 +13,7 @@ use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes};
 use source::backup::{BackupLog, LogPart, LogSet};
 use source::storage::{self, Kind};
-use source::{FileKind, SharedFile, identify, read_fully_at};
+use source::{FileChange, FileKind, SharedFile, identify, read_fully_at};
 
 use crate::error::{LogError, stripes_text};
 
@@ -272,6 +272,17 @@ impl Log {
         &self.files
     }
 
+    /// The files that have changed since they were opened. A backup from which several sets are read is listed once.
+    pub fn changes(&self) -> Vec<FileChange> {
+        let mut changes: Vec<FileChange> = Vec::new();
+        for change in self.files.iter().flat_map(LogFile::changes) {
+            if !changes.contains(&change) {
+                changes.push(change);
+            }
+        }
+        changes
+    }
+
     /// The VLFs that contain the log, oldest first. Their sequence numbers are consecutive, and the last one is the
     /// highest. All other VLFs contain only blocks of earlier uses.
     pub fn run(&self) -> &[PlacedVlf] {
@@ -291,6 +302,16 @@ pub fn binding_guid(path: &Path) -> Option<[u8; 16]> {
 }
 
 impl LogFile {
+    fn changes(&self) -> Vec<FileChange> {
+        match &self.reader {
+            Reader::File(file) => {
+                let change = file.change(&self.path).map(|kind| FileChange { path: self.path.clone(), kind });
+                change.into_iter().collect()
+            }
+            Reader::Backup(backups) => backups.changes(),
+        }
+    }
+
     /// Whether the end of the file is missing: the file ends inside its last VLF, or is shorter than the size in its
     /// header.
     pub fn is_cut(&self) -> bool {

@@ -11,7 +11,7 @@ use format::page::{HEADER_BYTES, page_flags};
 use format::protection::{seal, undo_torn_bits};
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 use log::Log;
-use source::PageSource;
+use source::{FileChange, PageSource};
 
 use crate::analysis::{Analysis, Refusal, each_block, readable};
 use crate::layout::fullness;
@@ -65,6 +65,8 @@ pub struct Recovery {
     /// The summary of the work.
     pub applied: Applied,
     pub(crate) store: PageStore,
+    /// The log files that changed while they were read.
+    pub(crate) log_changes: Vec<FileChange>,
 }
 
 impl Recovery {
@@ -170,7 +172,7 @@ impl Recovery {
         applied.pages = store.pages().len() as u64;
         let not_recovered = failed.into_iter().filter(|(page, _)| is_allocated(source, &store, *page));
         applied.not_recovered = not_recovered.map(|(page, why)| NotRecovered { page, why }).collect();
-        Ok(Self { analysis, applied, store })
+        Ok(Self { analysis, applied, store, log_changes: log.changes() })
     }
 }
 

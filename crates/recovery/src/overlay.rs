@@ -4,7 +4,7 @@ use format::allocation::PFS_PAGES;
 use format::file_header::FileHeader;
 use format::page::PAGE_BYTES;
 use format::{Page, PageId};
-use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults};
+use source::{BackupPages, DataFile, FileChange, PageSource, ReadError, ReadFaults};
 
 use crate::apply::Recovery;
 use crate::misfit::Misfit;
@@ -126,6 +126,10 @@ impl PageSource for RecoveredPages<'_> {
 
     fn read_faults(&self) -> ReadFaults {
         self.source.read_faults()
+    }
+
+    fn changes(&self) -> Vec<FileChange> {
+        self.source.changes().into_iter().chain(self.recovery.log_changes.iter().cloned()).collect()
     }
 
     fn backup(&self) -> Option<&BackupPages> {

@@ -12,6 +12,7 @@ use format::protection::undo_torn_bits;
 use format::{Page, PageId, PageType, version};
 
 use crate::buffer::is_aligned;
+use crate::changes::{ChangeKind, FileChange, StartHash};
 use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
 use crate::identify::{Archive, FileKind, Holder, identify};
@@ -25,6 +26,8 @@ use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
 pub struct DataFiles {
     files: Vec<DataFile>,
     handles: Vec<SharedFile>,
+    /// Hashes of the first pages of the files when they were opened.
+    starts: Vec<StartHash>,
     /// The data files, opened again for reads that bypass the system's cache; empty unless such reads were requested.
     direct: Vec<SharedFile>,
     /// The failed reads of each file.
@@ -81,8 +84,9 @@ impl DataFiles {
         snapshots.dedup_by(|later, first| is_same_file(&later.file.path, &first.file.path));
         let snapshot = snapshot::lay(&mut opened, snapshots)?;
         let (files, handles): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let starts = handles.iter().map(StartHash::of).collect();
         let reads = files.iter().map(|_| Reads::default()).collect();
-        let this = Self { files, handles, direct: Vec::new(), reads, snapshot };
+        let this = Self { files, handles, starts, direct: Vec::new(), reads, snapshot };
         folders.iter().try_for_each(|folder| this.check_databases(Some(folder.as_path())))?;
         this.check_databases(None)?;
         check_one_database(&this)?;
@@ -330,6 +334,17 @@ impl PageSource for DataFiles {
             reads.add_to(&file.path, &mut faults);
         }
         faults
+    }
+
+    fn changes(&self) -> Vec<FileChange> {
+        let own = self.files.iter().zip(&self.handles).zip(&self.starts).filter_map(|((file, handle), start)| {
+            let status = handle.change(&file.path);
+            let kind = status.filter(|kind| *kind != ChangeKind::Attributes);
+            let content = || (StartHash::of(handle) != *start).then_some(ChangeKind::Content);
+            let kind = kind.or_else(content).or(status)?;
+            Some(FileChange { path: file.path.clone(), kind })
+        });
+        own.chain(self.snapshot.iter().flat_map(Snapshot::changes)).collect()
     }
 
     fn prefetch(&self, first: PageId, pages: u32) {

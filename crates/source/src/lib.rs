@@ -12,6 +12,7 @@
 mod announcements;
 pub mod backup;
 mod buffer;
+mod changes;
 mod cpu_cache;
 mod data_files;
 mod databases;
@@ -23,11 +24,13 @@ mod positioned;
 mod snapshot;
 pub mod storage;
 mod throttle;
+mod writers;
 
 pub use backup::BackupPages;
 #[doc(hidden)]
 pub use backup::hostile;
 pub use buffer::PageBuffer;
+pub use changes::{ChangeKind, FileChange};
 pub use data_files::{DataFiles, Looked, database_name, is_same_file, look};
 pub use databases::databases;
 pub use error::{OpenError, ReadError, StandardInput, argument, arguments, remedy};
@@ -37,16 +40,24 @@ pub use memory_files::MemoryFiles;
 pub use positioned::{FromStart, ReadAt, SharedFile, read_fully_at};
 pub use snapshot::{MOST_NEWER, Snapshot, copies_without_holes};
 pub use throttle::Throttled;
+pub use writers::writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use format::page::PAGE_BYTES;
+use format::protection::verify;
 use format::{PageBytes, PageId};
 
 /// The part of a memory grant that the program itself uses, in bytes: code and tables (including those for object
 /// storage), and read buffers. Measured with a catalog of 10,000 tables.
 pub const PROGRAM_BYTES: u64 = 11 << 20;
+
+/// The pauses between reads of a page that is being written.
+const PAUSES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(5), Duration::from_millis(20)];
 
 /// One data file of a database.
 #[derive(Clone, Debug)]
@@ -111,6 +122,11 @@ pub trait PageSource: Sync {
         ReadFaults::default()
     }
 
+    /// The files that have changed since they were opened. Each call looks at the files again.
+    fn changes(&self) -> Vec<FileChange> {
+        Vec::new()
+    }
+
     /// Returns the backup that contains the pages, if any. The result also gives access to the log in the backup, and
     /// to reports of damage outside the pages.
     fn backup(&self) -> Option<&BackupPages> {
@@ -152,13 +168,24 @@ pub trait PageSource: Sync {
         self.file(page.file).is_some_and(|file| page.page < file.pages)
     }
 
-    /// Reads one page in the form in which it is stored; `None` if it is outside the files or cannot be read.
+    /// Reads one page in the form in which it is stored; `None` if it is outside the files or cannot be read. A page with
+    /// a wrong checksum is read again: it may be about to be written. The result is the page that two reads in a row
+    /// returned, if there is one.
     fn read_page(&self, page: PageId) -> Option<Box<PageBytes>> {
-        let mut bytes = Box::new([0; PAGE_BYTES]);
-        match self.read(page, bytes.as_mut_slice()) {
-            Ok(1) => Some(bytes),
-            _ => None,
+        let read = || {
+            let mut bytes = Box::new([0; PAGE_BYTES]);
+            matches!(self.read(page, bytes.as_mut_slice()), Ok(1)).then_some(bytes)
+        };
+        let mut bytes = read()?;
+        for pause in PAUSES {
+            if self.backup().is_some() || verify(&bytes).is_ok() {
+                break;
+            }
+            let Some(again) = read().filter(|again| *again != bytes) else { break };
+            bytes = again;
+            thread::sleep(pause);
         }
+        Some(bytes)
     }
 }
 

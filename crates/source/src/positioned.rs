@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::changes::{ChangeKind, FileState};
 use crate::storage::{self, Object};
 
 #[cfg(target_os = "linux")]
@@ -71,6 +72,8 @@ struct LocalFile {
     /// Whether the length of the file was 0 when it was opened. Such a file is never read. Some files in /proc report a
     /// length of 0 although they have content, and reading some of these files blocks forever.
     is_empty: bool,
+    /// The state of the file when it was opened.
+    opened: Option<FileState>,
     /// Further handles of the file, because Windows serializes the reads of one handle.
     #[cfg(windows)]
     handles: Option<Handles>,
@@ -113,6 +116,7 @@ impl SharedFile {
             #[cfg(target_os = "linux")]
             announcements: Announcements::default(),
             is_empty: file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0),
+            opened: FileState::of(&file),
             file,
         })))
     }
@@ -125,6 +129,15 @@ impl SharedFile {
         match &self.0 {
             Shared::Local(local) => Ok(local.file.metadata()?.len()),
             Shared::Object(object) => Ok(object.length()),
+        }
+    }
+
+    /// What has changed about the local file with this path since it was opened; `None` if nothing has. All bytes of an
+    /// object come from one version, so an object never changes.
+    pub fn change(&self, path: &Path) -> Option<ChangeKind> {
+        match &self.0 {
+            Shared::Local(local) => local.opened.and_then(|state| state.change(&local.file, path)),
+            Shared::Object(_) => None,
         }
     }
 
@@ -157,6 +170,7 @@ impl SharedFile {
 impl From<File> for SharedFile {
     fn from(file: File) -> Self {
         Self(Shared::Local(LocalFile {
+            opened: None,
             file,
             is_empty: false,
             #[cfg(windows)]

@@ -15,7 +15,7 @@ use format::{Lsn, Page, PageBytes, PageId, PageType};
 
 use crate::buffer::is_aligned;
 use crate::positioned::{Cache, SharedFile, read_fully_at};
-use crate::{DataFile, DataFiles, OpenError, PageSource};
+use crate::{DataFile, DataFiles, FileChange, OpenError, PageSource};
 
 /// The number of bytes at the start of a file that are needed to decide whether it may belong to a snapshot. These
 /// bytes contain all allocation maps of the first GAM interval.
@@ -202,6 +202,13 @@ impl Snapshot {
     /// until [`PageSource::in_flight`] is called.
     pub fn newer_pages(&self) -> u64 {
         self.newer.get().map_or(0, |newer| newer.count)
+    }
+
+    /// The files of the base that have changed since they were opened.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = FileChange> {
+        self.bases
+            .iter()
+            .filter_map(|Base { path, file, .. }| file.change(path).map(|kind| FileChange { path: path.clone(), kind }))
     }
 
     /// The base file of the data file with this index.

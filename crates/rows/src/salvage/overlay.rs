@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use format::{PAGE_BYTES, PageBytes, PageId};
-use source::{BackupPages, DataFile, PageSource, ReadError, ReadFaults, Snapshot};
+use source::{BackupPages, DataFile, FileChange, PageSource, ReadError, ReadFaults, Snapshot};
 
 /// The pages of another source, with one page replaced.
 pub(crate) struct Overlay<'a> {
@@ -61,6 +61,10 @@ impl PageSource for Overlay<'_> {
 
     fn read_faults(&self) -> ReadFaults {
         self.below.read_faults()
+    }
+
+    fn changes(&self) -> Vec<FileChange> {
+        self.below.changes()
     }
 
     fn backup(&self) -> Option<&BackupPages> {

@@ -15,7 +15,7 @@ use super::media::Media;
 use super::open::{Group, check_labels, open_all, refuse_encrypted, size_of_files, stripes_of};
 use super::room::Room;
 use super::sets::{BackupMedia, BackupSet, LogRegion, SetKind};
-use crate::{OpenError, ReadFaults};
+use crate::{FileChange, OpenError, ReadFaults};
 
 /// A backup set that contains readable log.
 #[derive(Clone, Debug)]
@@ -168,6 +168,11 @@ impl BackupLog {
         let mut faults = ReadFaults::default();
         self.media.iter().for_each(|media| media.add_read_faults(&mut faults));
         faults
+    }
+
+    /// The backup files that have changed since they were opened.
+    pub fn changes(&self) -> Vec<FileChange> {
+        self.media.iter().filter_map(Media::change).collect()
     }
 }
 

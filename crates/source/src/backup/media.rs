@@ -8,6 +8,7 @@ use super::compressed::{Compressed, MAGIC, RecordFault};
 use super::damage::{Damage, DamageKind};
 use super::pipe::Pipe;
 use super::room::Room;
+use crate::changes::FileChange;
 use crate::faults::{ReadFaults, Reads};
 use crate::positioned::{SharedFile, read_fully_at, will_need};
 
@@ -113,6 +114,15 @@ impl Media {
         if !is_damage(cause) {
             self.reads.failed(at, cause);
         }
+    }
+
+    /// The change of this file since it was opened, if there is one. What came through a pipe never changes.
+    pub(super) fn change(&self) -> Option<FileChange> {
+        let kind = match &self.input {
+            Input::File(file, _) | Input::Compressed(file, ..) => file.change(&self.path)?,
+            Input::Pipe(_) => return None,
+        };
+        Some(FileChange { path: self.path.clone(), kind })
     }
 
     /// Adds the failed reads of this file to `faults`.

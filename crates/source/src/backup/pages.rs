@@ -19,7 +19,7 @@ use super::media::{Media, is_damage};
 use super::places::{FRAME_BYTES, FilePlaces, Layer, Place};
 use super::sets::{Region, SetKind};
 use crate::identify::is_file_header;
-use crate::{DataFile, PageSource, ReadError, ReadFaults};
+use crate::{DataFile, FileChange, PageSource, ReadError, ReadFaults};
 
 /// Offset of the LSN in a page's header.
 const LSN_AT: usize = offset_of!(PageHeader, lsn);
@@ -325,6 +325,10 @@ impl PageSource for BackupPages {
         let mut faults = ReadFaults::default();
         self.media.iter().for_each(|media| media.add_read_faults(&mut faults));
         faults
+    }
+
+    fn changes(&self) -> Vec<FileChange> {
+        self.media.iter().filter_map(Media::change).collect()
     }
 
     fn backup(&self) -> Option<&BackupPages> {
