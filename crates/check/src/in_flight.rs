@@ -12,7 +12,8 @@ use crate::finding::Finding;
 use crate::registry::{self, Check, Phase};
 
 /// The checks that verify the checksum or the torn bits of a page. They do not depend on the catalog.
-const OF_CHECKSUMS: [&Check; 3] = [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
+pub(crate) const OF_CHECKSUMS: [&Check; 3] =
+    [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
 
 /// The pages in flight, and the objects that own them. A page of a backup is in flight if a restore would still change
 /// the page by redo or undo of the log in the backup. A page of a database is in flight if it is newer than the

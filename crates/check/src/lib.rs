@@ -66,6 +66,7 @@ mod read_ranges;
 mod reckon;
 pub mod registry;
 mod report;
+mod rereads;
 mod rounds;
 mod row_check;
 mod rowsets;

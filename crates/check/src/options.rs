@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 use catalog::Database;
 use format::Lsn;
@@ -115,6 +116,9 @@ pub struct Options {
     pub hash_seed: Option<u64>,
     /// The key for hashing facts, if processes exchange sums. Takes precedence over `hash_seed`.
     pub hash_key: Option<HashKey>,
+    /// How long a page that contradicts itself must stay the same before it is a finding, if its file changes during the
+    /// run: a page that is being written is whole again soon. `None` for two seconds.
+    pub settle_page: Option<Duration>,
     /// Limits that the caller accepts. They are still reported, but marked as allowed. They do not change what is
     /// checked.
     pub allowed: Vec<&'static Limit>,

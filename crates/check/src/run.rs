@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use catalog::Database;
-use source::{BackupPages, PageSource};
+use source::{BackupPages, FileChange, PageSource};
 
 use crate::accounting::{Meter, Metered, Phases};
 use crate::beyond::Beyond;
@@ -15,7 +15,6 @@ use crate::checks::{Checks, Sums};
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
-use crate::findings::{Findings, List};
 use crate::ledger::FindingCollector;
 use crate::log_audit::LogAudit;
 use crate::memory::MemoryBudget;
@@ -45,15 +44,23 @@ pub fn run(source: &dyn PageSource, database: &Database, options: &Options, prog
     report
 }
 
-/// The report of a comparison of the pages with the log, without any other check.
-pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &LogAudit) -> Report {
+/// The report of a comparison of the pages with the log, without any other check. `log_changes` are the log files that
+/// changed while they were read. If they or the data files have changed, the contradictions prove nothing.
+pub fn report_of_audit(
+    source: &dyn PageSource,
+    database: &Database,
+    audit: &LogAudit,
+    log_changes: Vec<FileChange>,
+) -> Report {
     let mut findings = audit.findings.clone();
     findings.sort_by(|one, other| one.sort_key().cmp(&other.sort_key()));
     let mut coverage = Coverage::default();
     audit.note(&mut coverage);
+    let (findings, demoted, warnings) = settle::settle_audit(source, (findings, log_changes), &mut coverage);
     let (not_verified, notes) = coverage.into_lists();
     // One rowset per object is enough, as only the name of the object is needed.
-    let objects: BTreeSet<i32> = findings.iter().filter_map(Finding::object_id).collect();
+    let all = findings.iter().chain(&demoted);
+    let objects: BTreeSet<i32> = all.filter_map(Finding::object_id).collect();
     let named = |object_id: i32| {
         let object = database.objects.get(&object_id)?;
         let (schema, name) = (database.schema_name(object).to_owned(), object.name.clone());
@@ -61,7 +68,8 @@ pub fn report_of_audit(source: &dyn PageSource, database: &Database, audit: &Log
     };
     let rowsets = objects.into_iter().filter_map(named).collect();
     let database = summary(source, database);
-    Report { database, rowsets, findings: findings.into(), not_verified, notes, ..Report::default() }
+    let (findings, demoted) = (findings.into(), demoted.into());
+    Report { database, warnings, rowsets, findings, demoted, not_verified, notes, ..Report::default() }
 }
 
 /// Like [`run`], but `sweep` supplies the sums of the pass over the pages. Second looks at pages may be left to the
@@ -301,7 +309,7 @@ impl<'a> Run<'a> {
         let counters = system::counters().into_iter().zip(self.counters);
         Report {
             database: summary(source, self.database),
-            warnings: warnings::warnings(source, self.database, &self.options.scope),
+            warnings: warnings::warnings_after(source, self.database, &self.options.scope, &settled.moved),
             options: self.options.clone(),
             rowsets,
             findings: settled.findings,
@@ -345,9 +353,8 @@ impl<'a> Run<'a> {
         self.phases.end("sweep", self.space);
         self.check_container();
         self.read_errors.extend(notes::lines(source, looked.unread));
-        let mut kept = List::new(self.findings.limit_bytes(), self.space);
-        let is_asked_for = |finding: &Finding| !options.physical_only || finding.check.physical_only;
-        self.findings.into_sorted().filter(is_asked_for).for_each(|finding| kept.push(finding));
+        let findings = (self.findings, self.space);
+        let settled = settle::settle_headers((source, database), options, findings, &mut self.coverage);
         let statistics = Statistics {
             pages_read: looked.pages_read,
             threads: 1,
@@ -361,11 +368,11 @@ impl<'a> Run<'a> {
         let (not_verified, notes) = self.coverage.into_lists();
         Report {
             database: summary(source, database),
-            warnings: warnings::warnings(source, database, &options.scope),
+            warnings: warnings::warnings_after(source, database, &options.scope, &settled.moved),
             options: options.clone(),
             rowsets: Vec::new(),
-            findings: kept.finish(),
-            demoted: Findings::default(),
+            findings: settled.findings,
+            demoted: settled.demoted,
             beyond: Beyond::default(),
             not_verified,
             notes,

@@ -1,9 +1,10 @@
 //! Settling, the last phase: decides which findings are proofs. If something unknown may explain a finding, the finding
 //! is demoted: it keeps all its values, and is listed under the limit that demotes it.
 
-use catalog::{ChainFault, Fetched, fetch};
+use catalog::{ChainFault, Database, Fetched, fetch};
 use format::version::NEWEST;
 use format::{Page, PageBytes, PageId};
+use source::{FileChange, PageSource};
 
 use crate::checks::{Checks, Sums};
 use crate::context::Context;
@@ -12,10 +13,14 @@ use crate::finding::Finding;
 use crate::findings::{Findings, List};
 use crate::in_flight::InFlight;
 use crate::ledger::FindingCollector;
-use crate::options::Scope;
+use crate::options::{Options, Scope};
 use crate::registry::limits::{self, Limit};
 use crate::registry::{Phase, Policy};
+use crate::report::Warning;
+use crate::rereads::{Moved, Rereads};
+use crate::spill::TempStore;
 use crate::survey::PageSet;
+use crate::warnings;
 
 /// The findings of a run, divided into proofs and demoted findings.
 pub(crate) struct Settled {
@@ -23,6 +28,8 @@ pub(crate) struct Settled {
     pub(crate) findings: Findings,
     /// Findings that something unknown may explain, each with its limit.
     pub(crate) demoted: Findings,
+    /// How the files have changed during the run.
+    pub(crate) moved: Moved,
 }
 
 /// Keeps the findings that the options request, in listing order, and separates proofs from the other findings.
@@ -37,8 +44,9 @@ pub(crate) fn settle(
     if newer > 0 {
         coverage.note(&limits::SNAPSHOT_NEWER, "database", newer);
     }
+    let mut rereads = Rereads::new(context.source, context.database, context.options.settle_page);
     // The two lists share the memory for findings.
-    let limit_bytes = findings.limit_bytes() / if doubts.any() { 2 } else { 1 };
+    let limit_bytes = findings.limit_bytes() / if doubts.any() || rereads.has_changes() { 2 } else { 1 };
     let mut kept = List::new(limit_bytes, context.space);
     let mut demoted = List::new(limit_bytes, context.space);
     let mut proven_pages = PageSet::new(&context.survey.files);
@@ -50,7 +58,7 @@ pub(crate) fn settle(
             coverage.note(&limits::CATALOG_AFTER_PRE_CHECK, context.ended.name(&finding), 1);
             continue;
         }
-        if let Some(limit) = doubts.limit(&finding) {
+        if let Some(limit) = doubts.limit(&finding).or_else(|| rereads.limit(&finding)) {
             finding.page.into_iter().for_each(|page| demoted_pages.insert(page));
             first_limit.get_or_insert(limit);
             demoted.push(demote(finding, limit, coverage));
@@ -61,21 +69,74 @@ pub(crate) fn settle(
             kept.push(finding);
         }
     }
+    rereads.settle();
     let kept = kept.finish();
-    let Some(limit) = first_limit else { return Settled { findings: kept, demoted: demoted.finish() } };
-    // A finding that only refers to another message is demoted together with that message.
+    if first_limit.is_none() && !rereads.may_have_moved() {
+        return Settled { findings: kept, demoted: demoted.finish(), moved: rereads.end(coverage) };
+    }
     let mut proven = List::new(limit_bytes, context.space);
     for finding in &kept {
         let page = finding.page.unwrap_or_default();
+        // A finding that only refers to another message is demoted together with that message.
         let is_alone = finding.check.policy.is_explained && !proven_pages.contains(page);
-        match is_alone && demoted_pages.contains(page) {
-            true => demoted.push(demote(finding.into_owned(), limit, coverage)),
-            false => proven.push(finding.into_owned()),
+        let of_message = first_limit.filter(|_| is_alone && demoted_pages.contains(page));
+        match rereads.limit_of_moved(&finding).or(of_message) {
+            Some(limit) => demoted.push(demote(finding.into_owned(), limit, coverage)),
+            None => proven.push(finding.into_owned()),
         }
     }
-    Settled { findings: proven.finish(), demoted: demoted.finish() }
+    Settled { findings: proven.finish(), demoted: demoted.finish(), moved: rereads.end(coverage) }
 }
 
+/// Settles the findings about the page headers of an encrypted database. Only a change of the files may explain them.
+pub(crate) fn settle_headers(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    (findings, space): (FindingCollector, &TempStore),
+    coverage: &mut Coverage,
+) -> Settled {
+    let mut rereads = Rereads::new(source, database, options.settle_page);
+    let limit_bytes = findings.limit_bytes() / if rereads.has_changes() { 2 } else { 1 };
+    let is_asked_for = |finding: &Finding| !options.physical_only || finding.check.physical_only;
+    let (mut kept, mut demoted) = (List::new(limit_bytes, space), List::new(limit_bytes, space));
+    for finding in findings.into_sorted().filter(is_asked_for) {
+        match rereads.limit(&finding) {
+            Some(limit) => demoted.push(demote(finding, limit, coverage)),
+            None => kept.push(finding),
+        }
+    }
+    rereads.settle();
+    let mut proven = List::new(limit_bytes, space);
+    for finding in &kept.finish() {
+        match rereads.limit_of_moved(&finding) {
+            Some(limit) => demoted.push(demote(finding.into_owned(), limit, coverage)),
+            None => proven.push(finding.into_owned()),
+        }
+    }
+    Settled { findings: proven.finish(), demoted: demoted.finish(), moved: rereads.end(coverage) }
+}
+
+/// Settles the contradictions between the pages and the log: proofs, findings that a change of the files may explain, and
+/// the warnings about changed files.
+pub(crate) fn settle_audit(
+    source: &dyn PageSource,
+    (findings, log_changes): (Vec<Finding>, Vec<FileChange>),
+    coverage: &mut Coverage,
+) -> (Vec<Finding>, Vec<Finding>, Vec<Warning>) {
+    let moved = Moved::of_audit(source.changes().into_iter().chain(log_changes), !findings.is_empty());
+    moved.note(coverage);
+    let warnings = warnings::changed(&moved);
+    match moved.files.is_empty() {
+        true => (findings, Vec::new(), warnings),
+        false => {
+            let demoted =
+                findings.into_iter().map(|finding| demote(finding, &limits::INPUT_CHANGED, coverage)).collect();
+            (Vec::new(), demoted, warnings)
+        }
+    }
+}
+
+/// Marks a finding that `limit` may explain, and notes that its message is not verified.
 fn demote(finding: Finding, limit: &'static Limit, coverage: &mut Coverage) -> Finding {
     coverage.note_as(&format!("message {}", finding.check.msg), limit, "database", 1);
     Finding { demoted_by: Some(limit), ..finding }

@@ -9,6 +9,7 @@ use source::{BackupPages, DataFile, PageSource};
 use crate::options::Scope;
 use crate::registry::limits;
 use crate::report::Warning;
+use crate::rereads::Moved;
 use crate::survey;
 
 /// The maximum number of names in one line.
@@ -21,9 +22,21 @@ fn warning(id: &'static str, text: impl Into<String>) -> Warning {
     Warning { id, text: text.into() }
 }
 
-/// The warnings for checking this scope of a database.
+/// The warnings for checking this scope of a database, before the files are checked.
 pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> Vec<Warning> {
+    warnings_after(source, database, scope, &Moved::default())
+}
+
+/// The warnings for this scope of a database, after its files were checked.
+pub(crate) fn warnings_after(
+    source: &dyn PageSource,
+    database: &Database,
+    scope: &Scope,
+    moved: &Moved,
+) -> Vec<Warning> {
     let mut warnings = not_given(source, database, scope, "checked");
+    warnings.extend(changed(moved));
+    warnings.extend(open_elsewhere(source));
     warnings.extend(source.files().iter().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
     warnings.extend(source.backup().and_then(|backup| log_of_backup(source, backup)));
     warnings.extend(source.backup().and_then(other_sets));
@@ -35,6 +48,37 @@ pub fn warnings(source: &dyn PageSource, database: &Database, scope: &Scope) -> 
         warning(limits::VERSION_UNKNOWN.id, text)
     }));
     warnings
+}
+
+/// The warning about a data file that another program has open for writing.
+fn open_elsewhere(source: &dyn PageSource) -> Option<Warning> {
+    // The data files of a backup are named after those of its server.
+    let files = source.files().iter().filter(|_| source.backup().is_none());
+    let (path, program) = source::writer(files.map(|file| file.path.as_path()))?;
+    let text = format!(
+        "{}: is open for writing in {program}; if it is written to during the check, contradictions between pages are not \
+         verified (better check a snapshot or a backup)",
+        path.display()
+    );
+    Some(warning("input.open", text))
+}
+
+/// The most files that warnings about changes name.
+const MOST_CHANGES: usize = 8;
+
+/// Warnings about files that changed while they were read.
+pub(crate) fn changed(moved: &Moved) -> Vec<Warning> {
+    let hidden = moved.files.len().saturating_sub(MOST_CHANGES);
+    let shown = moved.files.iter().take(MOST_CHANGES);
+    let files = shown.map(|change| format!("{}: {}", change.path.display(), change.what()));
+    let more = (hidden > 0).then(|| format!("{hidden} more files changed while they were read"));
+    let pages = moved.pages.first().map(|first| match moved.pages.len() {
+        1 => format!("page {first} was damaged at first, but not the same when it was read again"),
+        pages => format!(
+            "{pages} pages were damaged at first, but not the same when they were read again; the first is {first}"
+        ),
+    });
+    files.chain(more).chain(pages).map(|line| warning(limits::INPUT_CHANGED.id, line)).collect()
 }
 
 /// Returns the warnings that name the missing parts of the input. They come first, because data that was not found may

@@ -7,7 +7,7 @@ use check::{LogAudit, Report};
 
 use crate::json::audit as lines;
 use crate::json::lines::{ErrorText, Line};
-use crate::json::{Names, finding_line, line, not_verified_line};
+use crate::json::{Names, demoted, finding_line, line, not_verified_line};
 use crate::log::lsn_text;
 use crate::text_table::printable;
 use crate::{View, not_verified};
@@ -20,6 +20,9 @@ pub fn write_json(report: &Report, audit: &LogAudit, out: &mut dyn io::Write) ->
     let names = Names::of(report);
     for found in &report.findings {
         line(&Line::Finding(finding_line(report, &found, &names)), out)?;
+    }
+    for found in &report.demoted {
+        line(&Line::Demoted(demoted(report, &found, &names)), out)?;
     }
     for text in &report.read_errors {
         line(&Line::Error(ErrorText::of(text)), out)?;

@@ -245,7 +245,7 @@ pub(crate) fn finding_line<'a>(report: &Report, finding: &'a Finding, names: &'a
     }
 }
 
-fn demoted<'a>(report: &Report, found: &'a Finding, names: &'a Names<'_>) -> lines::Demoted<'a> {
+pub(crate) fn demoted<'a>(report: &Report, found: &'a Finding, names: &'a Names<'_>) -> lines::Demoted<'a> {
     lines::Demoted {
         finding: finding_line(report, found, names),
         limit: found.demoted_by.map(|limit| limit.id),
