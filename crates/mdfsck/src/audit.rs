@@ -111,8 +111,9 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
     let memory = arguments.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES);
     let log = recover::open(&logs, &database).map_err(|refusal| cannot_compare(&logs, refusal))?;
     let audit = audit::audit(source, &database, &log, memory).map_err(|refusal| cannot_compare(&logs, refusal))?;
-    let mut report = check::report_of_audit(source, &database, &audit);
+    let mut report = check::report_of_audit(source, &database, &audit, log.changes());
     report.read_errors.extend(source.read_faults().failed.into_iter().map(|failed| failed.text()));
+    report.warnings.iter().for_each(|warning| warn(&warning.text));
     output::print(|out| match arguments.json {
         true => report::audit::write_json(&report, &audit, out),
         false => report::audit::write_text(&report, &audit, out),

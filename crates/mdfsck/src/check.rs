@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use catalog::Database;
-use check::registry::limits::Limit;
+use check::registry::limits::{INPUT_CHANGED, Limit};
 use check::{Finding, NotVerified, Report};
 use report::databases::{Row, Verdict};
 use report::errorlog::Statement;
@@ -21,7 +21,7 @@ use source::backup::{ChainSet, SetChoice};
 
 use crate::cli::CheckArguments;
 use crate::error_log::{self, ErrorLog};
-use crate::failure::{Failure, report_read_faults, to_stderr, warn};
+use crate::failure::{Failure, report_faults, to_stderr, warn};
 use crate::live::Live;
 use crate::many::{self, Planned, plan};
 use crate::output::Target;
@@ -169,6 +169,7 @@ pub(crate) fn judge<R>(
     let source = prepared.recovered.pages_or(input.pages());
     let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
     drop(listener);
+    report_changes(&report);
     for notice in &report.notices {
         warn(notice);
     }
@@ -250,6 +251,7 @@ fn check_from<'o>(
     let database = &prepared.database;
     // Removes the progress bar before results are printed.
     drop(listener);
+    report_changes(&report);
     let is_open = outcome.as_ref().is_some_and(|outcome| !outcome.is_closed());
     let results = &arguments.results;
     // With `--window`, each run checks only a part of the database. Until all parts have been checked, only findings
@@ -320,6 +322,12 @@ fn run_check(
         Spread::Merge(merge) => merge.run(source, database, options, listener),
         _ => Ok(check::run(source, database, options, listener)),
     })
+}
+
+/// Writes to stderr that files changed during the check. All other warnings were written before the check began.
+fn report_changes(report: &Report) {
+    let changes = report.warnings.iter().filter(|warning| warning.id == INPUT_CHANGED.id);
+    changes.for_each(|warning| warn(&warning.text));
 }
 
 /// Writes facts about the run to stderr if the format of the results has no place for them.
@@ -445,7 +453,7 @@ fn estimate(
         warn(report::estimate::needs(estimate));
         windows.iter().for_each(|windows| warn(windows.text(estimate)));
     }
-    Ok(Checked { status: report_read_faults(&source.read_faults()), written, row: None })
+    Ok(Checked { status: report_faults(source), written, row: None })
 }
 
 #[cfg(test)]

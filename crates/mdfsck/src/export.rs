@@ -18,7 +18,7 @@ use source::PageSource;
 
 use self::plan::Plan;
 use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
-use crate::failure::{Failure, report_read_faults, warn};
+use crate::failure::{Failure, report_faults, warn};
 use crate::input::{Input, Reading};
 use crate::progress::without_bar;
 use crate::recover::Outcome;
@@ -78,7 +78,7 @@ pub(crate) fn with_database(
     recover::catalog_gaps(&database, lacks_input, "cannot be read completely", rest).iter().for_each(warn);
     let status = if database.gaps.is_empty() { 0 } else { Failure::INCOMPLETE };
     let status = status | work(Opened { pages, database: &database, kept_bytes }, listener)?;
-    Ok(status | recover::report_doubts(&recovered) | report_read_faults(&pages.read_faults()))
+    Ok(status | recover::report_doubts(&recovered) | report_faults(pages))
 }
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {

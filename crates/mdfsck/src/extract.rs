@@ -10,7 +10,7 @@ use format::{PAGE_BYTES, PageId};
 use source::{BackupPages, DataFile, PageSource};
 
 use crate::cli::ExtractArguments;
-use crate::failure::{Failure, report_read_faults, warn};
+use crate::failure::{Failure, report_faults, warn};
 use crate::output;
 
 /// Number of pages to copy at a time.
@@ -35,9 +35,9 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         warn(format!(
             "{missing} pages are missing from the given backup files or unreadable; zeros were written for these pages"
         ));
-        return Ok(Failure::INCOMPLETE | report_read_faults(&pages.read_faults()));
+        return Ok(Failure::INCOMPLETE | report_faults(&pages));
     }
-    Ok(report_read_faults(&pages.read_faults()))
+    Ok(report_faults(&pages))
 }
 
 /// Fills a buffer with consecutive pages, starting with the given page. Returns the number of missing pages.

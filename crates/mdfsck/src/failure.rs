@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use source::ReadFaults;
+use source::{FileChange, PageSource, ReadFaults};
 use tempfile::SpooledTempFile;
 
 use crate::many::patterns;
@@ -132,6 +132,21 @@ impl From<log::LogError> for Failure {
             _ => Self::unable(error),
         }
     }
+}
+
+/// Reports failed reads, and files that were written to while they were read, one line per file. Returns the exit-status
+/// bits for them.
+pub(crate) fn report_faults(source: &dyn PageSource) -> u8 {
+    report_read_faults(&source.read_faults()) | report_changes(&source.changes())
+}
+
+/// Reports files that were written to while they were read: what was read may mix several states of a file.
+fn report_changes(changes: &[FileChange]) -> u8 {
+    let changes = changes.iter().filter(|change| change.is_of_content());
+    changes.fold(0, |_, change| {
+        warn(format!("{}: {}: the result may mix its old and its new content", change.path.display(), change.what()));
+        Failure::INCOMPLETE
+    })
 }
 
 /// Reports reads that failed, and reads that succeeded only on a later attempt. Returns the exit-status bits for the

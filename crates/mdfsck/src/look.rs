@@ -11,7 +11,7 @@ use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
 use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
-use crate::failure::{Failure, report_read_faults, warn};
+use crate::failure::{Failure, report_faults, report_read_faults, warn};
 use crate::many::plan::{self, Inventory};
 use crate::{folders, logs, output, recover};
 
@@ -90,9 +90,9 @@ fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> 
     })?;
     if database.boot.is_none() {
         warn(recover::without_boot_page(&source));
-        return Ok(Failure::UNABLE | report_read_faults(&source.read_faults()));
+        return Ok(Failure::UNABLE | report_faults(&source));
     }
-    Ok(report_read_faults(&source.read_faults()))
+    Ok(report_faults(&source))
 }
 
 /// Prints the boot page of data files or of a backup.
@@ -109,7 +109,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
         ));
     };
     output::print(|out| report::dbinfo::write(&boot, out))?;
-    Ok(report_read_faults(&source.read_faults()))
+    Ok(report_faults(source.as_ref()))
 }
 
 /// Describes log files that the user named without data files.
@@ -211,7 +211,7 @@ fn show_catalog(
         warn(NOT_WHOLE);
     }
     let status = if gaps.is_empty() && is_whole { 0 } else { Failure::UNABLE };
-    Ok(status | recover::report_doubts(&recovered) | report_read_faults(&source.read_faults()))
+    Ok(status | recover::report_doubts(&recovered) | report_faults(source))
 }
 
 /// Describes the parts of the catalog that could not be read.

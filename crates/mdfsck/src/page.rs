@@ -10,7 +10,7 @@ use report::page_dump::{Allocation, ColumnValue, PageDump, PageOwner, RecoveredD
 use source::PageSource;
 
 use crate::cli::PageArguments;
-use crate::failure::{Failure, report_read_faults, warn};
+use crate::failure::{Failure, report_faults, warn};
 use crate::recover::{self, Outcome};
 use crate::{logs, output};
 
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
             })?;
         }
     }
-    Ok(report_not_recovered(&recovered, at) | report_read_faults(&source.read_faults()))
+    Ok(report_not_recovered(&recovered, at) | report_faults(source))
 }
 
 /// Reports that recovery could not recover this page. Returns the exit-status bits.

@@ -142,6 +142,7 @@ fn options(arguments: &CheckArguments, database: &Database) -> Result<Options, F
         temp_dir: arguments.recovery.room.temp_dir.clone(),
         hash_seed: None,
         allowed: arguments.results.allow.clone(),
+        settle_page: arguments.settle_page,
         page_map: arguments.results.html.is_some(),
         row_by_row: false,
         ..Options::default()

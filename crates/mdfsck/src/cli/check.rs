@@ -78,6 +78,14 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "auto|one|N", value_parser = batches, default_value = "auto", help_heading = RESOURCES)]
     pub(crate) batches: u16,
 
+    /// How long a damaged page must stay the same if its file is written to during the check [default: 2s]
+    ///
+    /// A page may be read while it is being written. If a file has changed during the check, the damaged pages of this
+    /// file are read again, and once more after this time. Only a page that contradicts itself each time, and has not
+    /// changed, is reported as damaged.
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = RESOURCES)]
+    pub(crate) settle_page: Option<Duration>,
+
     #[command(flatten)]
     pub(crate) run: RunArguments,
 
@@ -420,6 +428,7 @@ impl CheckArguments {
     /// A full check of the data files or backups in these paths, with default options.
     pub(crate) fn of_paths(paths: Vec<PathBuf>) -> Self {
         Self {
+            settle_page: None,
             paths,
             recursive: false,
             scope: ScopeArguments::default(),

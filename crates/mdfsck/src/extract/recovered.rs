@@ -13,7 +13,7 @@ use source::PageSource;
 use super::Targets;
 use crate::audit;
 use crate::cli::ExtractArguments;
-use crate::failure::{Failure, report_read_faults, warn};
+use crate::failure::{Failure, report_faults, warn};
 use crate::input::{Input, Reading};
 use crate::recover::{Outcome, report_doubts};
 use crate::spool::Spool;
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         "the written files are recovered and can be read or checked without a log; attach them, with ATTACH_REBUILD_LOG, only on \
          a test server, because SQL Server did not write them; to get a database back, use RESTORE",
     );
-    Ok(report_read_faults(&pages.read_faults()))
+    Ok(report_faults(pages))
 }
 
 /// The reason why the written pages may differ from those of the recovered database; `None` if they cannot differ.

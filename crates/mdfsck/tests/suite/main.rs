@@ -9,6 +9,7 @@ mod hostile_backups;
 mod json_lines;
 mod log_text;
 mod memory;
+mod moving;
 mod restore_chains;
 mod table_statistics;
 mod unusable_logs;
