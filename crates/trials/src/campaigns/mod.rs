@@ -9,6 +9,7 @@ mod fields;
 mod grant;
 mod hostile;
 mod logs;
+mod moving;
 mod past;
 mod resources;
 pub(crate) mod salvage;
@@ -96,6 +97,8 @@ pub(crate) enum Campaign {
     Logs,
     /// Real databases taken back to earlier states along their logs, then recovered
     Past,
+    /// Databases that change while they are read
+    Moving,
     /// Rows of damaged tables: none may be missing, none invented
     Salvage,
     /// Backups that are copied, moved, damaged and repaired, as a watcher and its history report them
@@ -117,6 +120,7 @@ impl Campaign {
             Self::Crashes => "crashes",
             Self::Logs => "logs",
             Self::Past => "past",
+            Self::Moving => "moving",
             Self::Salvage => "salvage",
             Self::Stories => "stories",
         }
@@ -142,6 +146,7 @@ impl Campaign {
             Self::Crashes => 60,
             Self::Logs => 200,
             Self::Past => 300,
+            Self::Moving => 200,
             Self::Salvage => 60,
             Self::Stories => 6,
         }
@@ -151,7 +156,13 @@ impl Campaign {
     pub(crate) fn weight(self) -> f64 {
         match self {
             Self::Fields | Self::Sealed | Self::Storage | Self::Backups | Self::Ways => 3.0,
-            Self::Resources | Self::Hostile | Self::Crashes | Self::Logs | Self::Past | Self::Salvage => 2.0,
+            Self::Resources
+            | Self::Hostile
+            | Self::Crashes
+            | Self::Logs
+            | Self::Past
+            | Self::Moving
+            | Self::Salvage => 2.0,
             Self::Catalogs | Self::Stories => 1.0,
         }
     }
@@ -186,6 +197,7 @@ impl Campaign {
             Self::Crashes => crashes::trial(bench, seed),
             Self::Logs => logs::trial(bench, seed),
             Self::Past => past::trial(bench, seed),
+            Self::Moving => moving::trial(bench, seed),
             Self::Salvage => salvage::trial(bench, seed),
             Self::Stories => stories::trial(bench.program(), seed),
         }
