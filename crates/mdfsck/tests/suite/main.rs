@@ -4,6 +4,7 @@ mod backups;
 mod chain_verify;
 mod checkpoints;
 mod damaged_backups;
+mod evidence;
 mod faults;
 mod hostile_backups;
 mod json_lines;
