@@ -32,6 +32,7 @@ def root(target):
         Entry("tmp", None, 0o1777),
         program(f"usr/bin/{NAME}", executable(target).read_bytes()),
         Entry(f"{documents}/LICENSE", (ROOT / "LICENSE").read_bytes()),
+        Entry(f"{documents}/NOTICE", (ROOT / "NOTICE").read_bytes()),
         Entry(f"{documents}/THIRD-PARTY-NOTICES.txt", notices(target)),
     ]
 

@@ -47,7 +47,7 @@ def text(name):
 
 def in_archive():
     """What an archive that is unpacked by hand holds beside the executable."""
-    entries = [Entry(name, text(name)) for name in ["CHANGELOG.md", "LICENSE", "README.md"]]
+    entries = [Entry(name, text(name)) for name in ["CHANGELOG.md", "LICENSE", "NOTICE", "README.md"]]
     entries += [Entry(f"man/{name}", page) for name, page in manual_pages().items()]
     entries += [Entry(f"completions/{COMPLETIONS[shell][0]}", script) for shell, script in completions().items()]
     return entries

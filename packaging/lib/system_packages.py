@@ -19,7 +19,8 @@ def contents(target):
     yield f"usr/bin/{NAME}", executable(target).read_bytes(), 0o755
     for entry in in_prefix():
         yield f"usr/{entry.name}", entry.content, entry.mode
-    yield f"{documents}/README.md", (ROOT / "README.md").read_bytes(), 0o644
+    for name in ("README.md", "NOTICE"):
+        yield f"{documents}/{name}", (ROOT / name).read_bytes(), 0o644
     yield f"{documents}/THIRD-PARTY-NOTICES.txt", notices(target), 0o644
 
 

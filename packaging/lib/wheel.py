@@ -17,6 +17,7 @@ Version: {version()}
 Summary: {SUMMARY}
 License-Expression: {LICENCE}
 License-File: LICENSE
+License-File: NOTICE
 License-File: THIRD-PARTY-NOTICES.txt
 Keywords: sql-server,dbcc,checkdb,corruption,backup
 Classifier: Environment :: Console
@@ -54,6 +55,7 @@ def build(target):
         Entry(f"{base}.dist-info/METADATA", metadata().encode()),
         Entry(f"{base}.dist-info/WHEEL", about.encode()),
         Entry(f"{base}.dist-info/licenses/LICENSE", (ROOT / "LICENSE").read_bytes()),
+        Entry(f"{base}.dist-info/licenses/NOTICE", (ROOT / "NOTICE").read_bytes()),
         Entry(f"{base}.dist-info/licenses/THIRD-PARTY-NOTICES.txt", notices(target)),
     ]
     entries.append(record(entries, f"{base}.dist-info/RECORD"))
