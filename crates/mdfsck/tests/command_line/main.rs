@@ -39,6 +39,8 @@ mod made;
 mod many;
 #[cfg(all(feature = "lab", unix))]
 mod pages;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+mod read_only;
 #[cfg(all(feature = "lab", unix))]
 mod samples;
 #[cfg(all(feature = "lab", unix))]
@@ -98,6 +100,8 @@ fn main() {
         trials.extend(pages::in_a_browser().into_iter().chain(html::in_a_browser()));
         #[cfg(unix)]
         trials.extend(estate::in_a_browser().into_iter().chain(serve::in_a_browser()));
+        #[cfg(target_os = "linux")]
+        trials.push(read_only::traced());
         trials.extend(history::with_other_tools());
         trials.extend(watch::with_other_tools());
     }
@@ -222,7 +226,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(bench::measurements());
     all.extend(looks::looks());
     #[cfg(target_os = "linux")]
-    all.extend(snapshots::with_snapshots());
+    all.extend(snapshots::with_snapshots().into_iter().chain([read_only::judged()]));
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
     all.extend(history::with_history());
