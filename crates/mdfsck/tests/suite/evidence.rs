@@ -45,7 +45,6 @@ fn bound(seen: u64, tried: u64) -> f64 {
 
 /// The probability of `seen` cases or fewer among `tried`, if each has the probability `share`.
 fn at_most(seen: u64, tried: u64, share: f64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "the counts are far below 2^52")]
     let (seen, tried) = (seen as f64, tried as f64);
     let mut term = tried * (-share).ln_1p();
     let (mut sum, mut case) = (term.exp(), 0.0);
@@ -58,7 +57,6 @@ fn at_most(seen: u64, tried: u64, share: f64) -> f64 {
 }
 
 /// One case in how many, rounded down: the words of the bound.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is positive and small")]
 fn one_in(seen: u64, tried: u64) -> u64 {
     (1.0 / bound(seen, tried)) as u64
 }
@@ -77,7 +75,6 @@ fn a_bound_of_none_is_the_rule_of_three_and_of_some_that_of_clopper_and_pearson(
     // The rule of three: none among n says less than 3 in n.
     for tried in [100, 4714, 20_000, 1_430_000_000] {
         let exact = bound(0, tried);
-        #[expect(clippy::cast_precision_loss, reason = "the counts are far below 2^52")]
         let three = 3.0 / tried as f64;
         assert!(exact < three && exact > 0.97 * three, "{tried}: {exact} {three}");
     }
@@ -140,6 +137,25 @@ fn no_count_of_none_stands_on_the_trust_page_without_its_bound() {
         let rest = text.get(at..).unwrap();
         let end = rest.find(". ").unwrap_or(rest.len());
         assert!(rest[..end].contains("1 in "), "{}", &rest[..end.min(200)]);
+    }
+}
+
+#[test]
+fn each_trial_that_the_table_of_faults_names_exists() {
+    let (page, commands) = (page("docs/trust.md"), page("docs/commands.md"));
+    let faults = rows(&page, "| fault | trials |");
+    assert!(faults.len() >= 10, "{}", faults.len());
+    for row in &faults {
+        assert_eq!(row.len(), 6, "{row:?}");
+        let trials: Vec<&str> = row[1].split('`').skip(1).step_by(2).collect();
+        assert!(!trials.is_empty(), "no trial: {row:?}");
+        for trial in trials {
+            let exists = match trial.rsplit_once(' ') {
+                None => root().join(format!("crates/trials/src/campaigns/{trial}.rs")).is_file(),
+                Some((_, option)) => trial.starts_with("lab ") && commands.contains(option),
+            };
+            assert!(exists, "{trial}: {}", row[0]);
+        }
     }
 }
 
