@@ -124,7 +124,7 @@ impl<'a> Rereads<'a> {
     }
 
     /// Whether the page of a finding about its checksum is whole now, although no change of the files is known. The
-    /// page has changed all the same, or the storage returned wrong bytes for the first read.
+    /// page has changed in spite of that, or the storage returned wrong bytes for the first read.
     fn is_whole_now(&mut self, finding: &Finding) -> bool {
         let is_of_files = OF_CHECKSUMS.contains(&finding.check) && self.source.backup().is_none();
         let page = finding.page.filter(|page| is_of_files && self.source.contains(*page));

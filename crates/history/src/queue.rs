@@ -307,8 +307,8 @@ impl History {
         let now = SystemTime::now();
         let oldest = time::text(now.checked_sub(most).unwrap_or(now));
         let read = || {
-            // If the policy of the watcher has skipped a backup (`not chosen:`), the backup is complete all the same,
-            // so it is taken into account.
+            // A backup that the policy of the watcher has skipped (`not chosen:`) is complete, so it is taken into
+            // account.
             let mut statement = self.connection().prepare(
                 "SELECT family, name, max(CASE WHEN gone_at IS NULL AND verdict IS NOT 'corrupt'
                      AND (state IN ('ready', 'running', 'done') OR state = 'skipped' AND reason LIKE 'not chosen:%')

@@ -83,7 +83,7 @@ pub fn merge_in_rounds<'p, E: From<SumsError>>(
 }
 
 /// Makes an interim report while `left` of the `ranges` have no part yet. The report includes all results from the maps
-/// and the catalog. Of the findings in the parts, it includes only those that a single page proves. Sums are not
+/// and the catalog, but only those findings of the parts that a single page proves. Sums are not
 /// compared, and the report says so.
 ///
 /// # Errors

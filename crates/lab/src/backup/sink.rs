@@ -108,8 +108,8 @@ impl Compressed {
                 header.extend([0; 20]);
             }
         }
-        // The tag and the sizes are not part of a checksum. They are listed as covered all the same, because a reader
-        // notices a change of these bytes: it cannot read the record.
+        // The tag and the sizes are not part of a checksum. They are still listed as covered, because a reader notices a
+        // change of these bytes: it cannot read the record.
         self.places.push(self.at..self.at + 4);
         let from = self.at + header.len() as u64;
         self.places.push(from..from + 4 + packed.len() as u64);

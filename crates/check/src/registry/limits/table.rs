@@ -57,7 +57,7 @@ limits! {
         action "Restore the backup and check the restored database, or check a later backup.";
     INPUT_CHANGED = "input.changed", InFlight, "database",
         "files were written to while they were read: pages that were read at different times may contradict each other",
-        action "Check files that nobody writes to: a storage snapshot, a restored backup, or the files of a database that is offline. docs/guides/in-use.md describes the ways.";
+        action "Check files that no program writes to: a storage snapshot, a restored backup, or the files of a database that is offline. docs/guides/in-use.md describes the ways.";
     SNAPSHOT_NEWER = "snapshot.newer", InFlight, "pages",
         "the source database has changed pages since the snapshot, and the snapshot has no copies of the older versions of these pages",
         action "Make sure that these files belong to the source database of the snapshot, and that the snapshot was copied after the last write to that database. Or create a new snapshot.";

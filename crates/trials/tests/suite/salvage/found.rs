@@ -59,8 +59,8 @@ pub(crate) fn leaf_pages(files: &MemoryFiles, database: &Database, table: &Table
     pages
 }
 
-/// Salvages a table of `files`. `pages` are pages of the table, and `damaged` are the damaged pages. Salvage is told
-/// that the normal scan reached all of `pages` except `missed`.
+/// Salvages a table of `files`. `pages` are pages of the table, and `damaged` are the damaged pages. The test
+/// passes to the salvage that the normal scan reached all of `pages` except `missed`.
 pub(crate) fn salvaged(
     (files, database, table): (&dyn PageSource, &Database, &Table),
     (pages, damaged, missed): (&[PageId], &[PageId], &[PageId]),
@@ -71,7 +71,7 @@ pub(crate) fn salvaged(
     salvaged_of((files, database, table), (&reached, &left_out), (rows_read, ghosts, memory))
 }
 
-/// Salvages a table. Salvage is told that the normal scan reached the pages `met`, and that the scan left out the pages
+/// Salvages a table. The caller states that the normal scan reached the pages `met`, and that the scan left out the pages
 /// `left_out`, each with the reason.
 pub(crate) fn salvaged_of(
     (files, database, table): (&dyn PageSource, &Database, &Table),
