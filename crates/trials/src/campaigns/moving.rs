@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use check::{Options, Report, Silent};
@@ -54,7 +54,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     let moving = Moving::new(&then, &now, times);
     let report = check(&moving);
     let kind = if damaged.is_some() { format!("{kind}, damaged") } else { kind.to_owned() };
-    Outcome::new(kind, format!("{what} {times:?} {damaged:?}"), judge(&report, damaged, moving.has_begun()))
+    Outcome::new(kind, format!("{what} {times:?} {damaged:?}"), judge(&report, damaged, moving.was_seen()))
 }
 
 fn judge(report: &Report, damaged: Option<PageId>, has_moved: bool) -> Verdict {
@@ -179,15 +179,23 @@ struct Moving<'a> {
     reads: AtomicU64,
     /// The pages that were read after their move.
     written: Mutex<BTreeSet<PageId>>,
+    /// Whether the move had begun when the check last compared the files with their earlier state. Later reads change
+    /// no verdict.
+    seen: AtomicBool,
 }
 
 impl<'a> Moving<'a> {
     fn new(then: &'a MemoryFiles, now: &'a MemoryFiles, times: Times) -> Self {
-        Self { then, now, times, reads: AtomicU64::new(0), written: Mutex::default() }
+        let (reads, seen) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { then, now, times, reads, written: Mutex::default(), seen }
     }
 
     fn has_begun(&self) -> bool {
         self.reads.load(Ordering::Relaxed) > self.times.begin
+    }
+
+    fn was_seen(&self) -> bool {
+        self.seen.load(Ordering::Relaxed)
     }
 
     /// Replaces the bytes of a page of the earlier state by those that this read finds.
@@ -223,7 +231,9 @@ impl PageSource for Moving<'_> {
     }
 
     fn changes(&self) -> Vec<FileChange> {
-        let files = self.files().iter().filter(|_| self.has_begun());
+        let has_begun = self.has_begun();
+        self.seen.store(has_begun, Ordering::Relaxed);
+        let files = self.files().iter().filter(|_| has_begun);
         files.map(|file| FileChange { path: file.path.clone(), kind: ChangeKind::Written }).collect()
     }
 }
