@@ -1,6 +1,7 @@
 //! The command line: each option is declared once; parsing, help, completions and manual pages come from the declaration.
 
 mod check;
+mod compare;
 mod examples;
 mod export;
 mod history;
@@ -22,6 +23,7 @@ use clap_complete::Shell;
 pub(crate) use check::{
     CheckArguments, Constraints, NamingArguments, ProgressKind, ResultArguments, RunArguments, ScopeArguments,
 };
+pub(crate) use compare::CompareArguments;
 use examples::*;
 pub(crate) use export::{ExportArguments, ExportFormat, RowsArguments, RowsFormat};
 pub(crate) use history::{HistoryArguments, HistoryVerb};
@@ -69,6 +71,14 @@ pub(crate) enum Command {
     /// the copies of the damaged pages in the backups and recommends only sound copies.
     #[command(after_long_help = ADVISE_EXAMPLES)]
     Advise(AdviseArguments),
+
+    /// Compare the results of DBCC CHECKDB with a check of the same files
+    ///
+    /// Reads what CHECKDB printed about a database: the rows of WITH TABLERESULTS as CSV, or the messages as text. Then
+    /// checks the files or the backup of this database, and compares both as sets of messages: number, object, index,
+    /// page and slot. Messages that only one of the two prints for a known reason are explained.
+    #[command(name = "compare-dbcc", after_long_help = COMPARE_EXAMPLES)]
+    CompareDbcc(CompareArguments),
 
     /// Show the version, files, state and features of a database, or the labels of a backup
     ///
@@ -297,6 +307,7 @@ impl Command {
     pub(crate) fn memory(&self) -> Option<u64> {
         match self {
             Self::Check(arguments) => arguments.recovery.room.memory,
+            Self::CompareDbcc(arguments) => arguments.recovery.room.memory,
             Self::Advise(AdviseArguments { database, .. })
             | Self::Tables(TablesArguments { database, .. })
             | Self::Lint(LintArguments { database, .. })
@@ -318,6 +329,7 @@ impl Command {
             Self::Merge(arguments) => arguments.results.are_json(),
             Self::Plan(arguments) => arguments.json || arguments.status.is_some() && !arguments.missing,
             Self::Advise(arguments) => arguments.json,
+            Self::CompareDbcc(arguments) => arguments.json,
             Self::Info(arguments) => arguments.json,
             Self::Tables(arguments) => arguments.json,
             Self::Lint(arguments) => arguments.json,

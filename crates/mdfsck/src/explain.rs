@@ -10,6 +10,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<u8, Failure> {
     if arguments.all {
         output::print(|out| match (arguments.markdown, arguments.limits) {
             (true, false) if arguments.messages => out.write_all(report::server_messages::markdown().as_bytes()),
+            (true, false) if arguments.parity => out.write_all(report::parity::markdown().as_bytes()),
             (true, false) => out.write_all(report::explain::markdown().as_bytes()),
             (true, true) => out.write_all(report::limits::markdown().as_bytes()),
             (false, true) => report::limits::write_index(out),

@@ -9,6 +9,7 @@ mod check;
 mod checkpoints;
 mod cli;
 mod closed;
+mod compare;
 mod deliver;
 #[cfg(feature = "lab")]
 mod demo;
@@ -90,6 +91,7 @@ fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Advise(arguments) => self::advise::run(&arguments),
+        Command::CompareDbcc(arguments) => compare::run(&arguments),
         Command::Info(arguments) => look::info(&arguments),
         Command::Tables(arguments) => look::tables(&arguments),
         Command::Lint(arguments) => look::lint(&arguments),

@@ -9,6 +9,7 @@ pub(crate) mod backup;
 pub(crate) mod catalog;
 pub(crate) mod chains;
 pub(crate) mod checkpoints;
+pub(crate) mod comparison;
 pub(crate) mod cost;
 pub(crate) mod databases;
 pub(crate) mod events;

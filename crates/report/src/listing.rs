@@ -77,7 +77,7 @@ impl ObjectListing<'_> {
 
     /// Rows and in-row data pages of the heap or clustered index, over all partitions. `None` if the object has neither
     /// a heap nor a clustered index, or if a file with its pages was not given.
-    fn rows_and_pages(&self) -> Option<(u64, u64)> {
+    pub(crate) fn rows_and_pages(&self) -> Option<(u64, u64)> {
         let mut base = self.rowsets.iter().filter(|rowset| rowset.index_id <= 1).peekable();
         base.peek().filter(|_| !self.rowsets.iter().any(|rowset| rowset.index_id <= 1 && rowset.lacks_file))?;
         Some(base.fold((0, 0), |(rows, pages), rowset| (rows + rowset.rows, pages + rowset.data_pages)))

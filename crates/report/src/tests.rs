@@ -3,7 +3,7 @@
 
 mod commands;
 mod forms;
-mod transcripts;
+pub(crate) mod transcripts;
 mod wording;
 
 use check::NotVerified;

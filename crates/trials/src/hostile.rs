@@ -3,6 +3,7 @@
 
 mod backup;
 mod database;
+mod dbcc;
 pub mod inputs;
 mod log;
 mod part;
@@ -21,6 +22,7 @@ use format::{Page, PageBytes};
 
 pub use backup::backup;
 pub use database::{bootstrap, database};
+pub use dbcc::dbcc;
 pub use log::{log_file, recovery};
 pub use part::{part, part_payload};
 pub use request::request;
@@ -45,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("xel", xel),
     ("part", part),
     ("request", request),
+    ("dbcc", dbcc),
 ];
 
 /// The number of columns that are assumed for records of unknown layout.

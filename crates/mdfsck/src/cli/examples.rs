@@ -257,6 +257,25 @@ Examples:
           finds an undamaged backup to use instead of monday.bak
   mdfsck advise sales.mdf --json | jq 'select(.kind == \"step\") | {n, action, pages}'";
 
+pub(super) const COMPARE_EXAMPLES: &str = "\
+The files must be those that CHECKDB checked: files of a detached database, a backup that was restored for CHECKDB, or a snapshot. Give the \
+options with which CHECKDB ran, such as --physical-only.
+
+Exit status (bits that add up):
+   0  nothing differs beyond what is explained
+   1  the results differ           8  wrong usage
+   4  could not read the files    16  incomplete: the results of CHECKDB are cut off, or part of
+                                      the check could not be verified
+
+Examples:
+  sqlcmd -S . -W -s, -w 65535 -o result.csv -Q \"DBCC CHECKDB (sales) WITH TABLERESULTS, ALL_ERRORMSGS\"
+  mdfsck compare-dbcc result.csv sales.bak
+          compares the rows of CHECKDB with a check of the backup
+  mdfsck compare-dbcc pasted.txt sales.mdf sales_log.ldf
+          compares messages that were copied from a window or from a log of a job
+  mdfsck compare-dbcc --json result.csv sales.bak | jq 'select(.state == \"server-only\")'
+          prints what only the server found";
+
 pub(super) const CHAIN_EXAMPLES: &str = "\
 Exit status: 0 all chains are complete, or you can restore to the time of --at; 1 --verify found errors; 4 a file cannot be read; 8 \
 wrong usage; 16 the log has a gap, a stripe is missing, a file is damaged, the backups do not allow a restore to the time of --at, or \

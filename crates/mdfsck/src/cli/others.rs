@@ -434,8 +434,12 @@ pub(crate) struct ExplainArguments {
     #[arg(long, requires = "markdown", conflicts_with = "limits")]
     pub(crate) messages: bool,
 
-    /// Print full explanations as Markdown: docs/checks.md, docs/limits.md (with --limits), or docs/messages.md (with
-    /// --messages)
+    /// With --markdown: list what mdfsck does in place of each message of CHECKDB
+    #[arg(long, requires = "markdown", conflicts_with_all = ["limits", "messages"])]
+    pub(crate) parity: bool,
+
+    /// Print full explanations as Markdown: docs/checks.md, docs/limits.md (with --limits), docs/messages.md (with
+    /// --messages), or docs/parity.md (with --parity)
     #[arg(long, requires = "all")]
     pub(crate) markdown: bool,
 }

@@ -12,6 +12,8 @@ mod bench;
 mod browser;
 #[cfg(feature = "lab")]
 mod chains;
+#[cfg(feature = "lab")]
+mod compare;
 mod database;
 #[cfg(all(feature = "lab", unix))]
 mod engine;
@@ -229,6 +231,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(snapshots::with_snapshots().into_iter().chain([read_only::judged()]));
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
+    all.extend(compare::comparisons());
     all.extend(history::with_history());
     all.extend(html::with_pages());
     all.extend(estate::with_estates());

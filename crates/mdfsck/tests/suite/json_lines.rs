@@ -154,8 +154,22 @@ fn damaged(lines: &mut Lines) {
         lines.check(&[], &files);
         lines.check(&["--max-findings", "1"], &files);
         lines.run(&["page", "1:200", "--json"], &files);
+        compared(lines, at.path(), &files);
     }
+    lines.must_have("compared");
     lines.must_have("finding");
+}
+
+/// Compares the files with results of a server in which one error is missing and another error has another page.
+fn compared(lines: &mut Lines, folder: &Path, files: &[PathBuf]) {
+    let result = folder.join("result.txt");
+    let rows =
+        Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(["check", "--format", "text"]).args(files).output().unwrap();
+    let text =
+        String::from_utf8(rows.stdout).unwrap().replacen("Msg 89", "Msg 7995, Level 16, State 1, Line 1\nMsg 89", 1);
+    fs::write(&result, text.replacen("(1:", "(9:", 1)).unwrap();
+    let result = result.to_str().expect("a name of UTF-8").to_owned();
+    lines.run(&["compare-dbcc", "--json", &result], files);
 }
 
 /// Produces lines of the kind `demoted`. They are findings that the log may explain.

@@ -11,7 +11,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::lines::Named;
-use super::{advise, audit, backup, chains, checkpoints, events, explain, export, history, lines, log, parts, watch};
+use super::{
+    advise, audit, backup, chains, checkpoints, comparison, events, explain, export, history, lines, log, parts, watch,
+};
 
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
@@ -22,6 +24,7 @@ enum AnyLine {
     Log(log::LogLine<'static>),
     Audit(audit::AuditLine),
     Advice(advise::AdviceLine<'static>),
+    Comparison(comparison::ComparisonLine<'static>),
     Events(events::EventLine<'static>),
     Checkpoints(checkpoints::CheckpointsLine<'static>),
     Explain(explain::ExplainLine),
@@ -35,11 +38,12 @@ enum AnyLine {
 
 /// Types with variants that are lines. The second text of each entry names the command that writes these lines; it is
 /// empty for a check.
-const KINDS_OF_LINES: [(&str, &str); 11] = [
+const KINDS_OF_LINES: [(&str, &str); 12] = [
     ("Line", ""),
     ("LogLine", " of `mdfsck log`"),
     ("AuditLine", " of `mdfsck audit`"),
     ("AdviceLine", " of `mdfsck advise`"),
+    ("ComparisonLine", " of `mdfsck compare-dbcc`"),
     ("EventLine", " of `mdfsck events`"),
     ("CheckpointsLine", " of `mdfsck checkpoints`"),
     ("ExplainLine", " of `mdfsck explain`"),

@@ -8,7 +8,7 @@ use crate::fixture::{case_16, owner, page_io, report, rowset, service_broker, sh
 use crate::{Format, View};
 
 /// Two damaged leaf pages of a clustered index. The headers of the pages are garbage.
-fn case_17() -> Report {
+pub(crate) fn case_17() -> Report {
     let mut report = report("SharePoint", 5);
     report.rowsets = vec![
         rowset("sys", "sysrscols", 3, (790, 9)),
@@ -43,7 +43,7 @@ fn case_17() -> Report {
 }
 
 /// The transcript of the case, with a shorter database name.
-const CASE_17: &str = "\
+pub(crate) const CASE_17: &str = "\
 DBCC results for 'SharePoint'.
 Service Broker Msg 9675, State 1: Message Types analyzed: 14.
 Service Broker Msg 9676, State 1: Service Contracts analyzed: 6.

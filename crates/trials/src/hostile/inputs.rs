@@ -159,6 +159,20 @@ const REQUESTS: [&str; 5] = [
     "\r\nGET http://127.0.0.1/page/1 HTTP/1.1\r\nHost:\r\nX: \u{e9}\r\n\r\nGET /run/1 HTTP/1.1\r\n\r\n",
 ];
 
+/// Results of CHECKDB: rows with and without names, messages in English and in another language.
+const RESULTS: [&str; 4] = [
+    "Error,Level,State,MessageText,RepairLevel,Status,DbId,DbFragId,ObjectId,IndexId,PartitionId,AllocUnitId,RidDbId,RidPruId,File,\
+     Page,Slot,RefDbId,RefPruId,RefFile,RefPage,RefSlot,Allocation\n-----,-----\n8939,16,98,Table error: Object ID 0, index ID -1, \
+     partition ID 0, alloc unit ID -7 (type Unknown), page (1:153). Test (a) failed. Values are 1 and -4.,NULL,0,5,1,7,1,3,4,5,0,1,153,\
+     0,5,0,0,0,0,1\n(1 rows affected)\n",
+    "\"8928\"\t\"16\"\t\"1\"\t\"Page (1:153)\"\trepair_rebuild\t0\t5\t7\t1\t3\t4\t1\t153\t0\t0\t0\t0\t1\n",
+    "DBCC results for 'a'.\nMsg 8951, Level 16, State 1, Line 1\nTable error: table 'T' (ID 7). Data row does not have a matching index \
+     row in the index 'i' (ID 2). Possible missing or invalid keys for the index row matching:\nMsg 8955, Level 16, State 1, Line 1\n\
+     Data row (1:45:28) identified by (a = 1) with index values 'b = 2'.\nThere are 3 rows in 1 pages for object \"T\".\nService Broker \
+     Msg 9675, State 1: Message Types analyzed: 14.\nCHECKDB found 0 allocation errors and 1 consistency errors in database 'a'.\n",
+    "Meldung 8905, Ebene 16, Status 1, Zeile 1\nBlock (1:192) Msg 7995, Level 16, State 1, Line 1 x\n8909 16 1\n(1:-5)\n",
+];
+
 /// The initial inputs of the entry points: pages and records of a sound database, or the smallest complete input.
 pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
     match target {
@@ -167,6 +181,7 @@ pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
         "log" => return vec![log_block()],
         "part" => return vec![super::part_payload()],
         "request" => return REQUESTS.map(|request| request.as_bytes().to_vec()).into(),
+        "dbcc" => return RESULTS.map(|results| results.as_bytes().to_vec()).into(),
         "xel" => return [1, 2].map(|seed| lab::events::Story::new(seed, 2, 2, seed == 1).event_file(0x200)).into(),
         _ => {}
     }

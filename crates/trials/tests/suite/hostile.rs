@@ -144,6 +144,11 @@ fn any_request_is_read_or_refused() {
 }
 
 #[test]
+fn any_results_of_checkdb_are_compared_or_refused() {
+    run("dbcc");
+}
+
+#[test]
 fn any_log_file_is_read_or_refused() {
     run("log_file");
 }

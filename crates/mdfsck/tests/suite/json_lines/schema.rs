@@ -22,9 +22,18 @@ impl Schema {
     /// The kinds of lines that the schema defines.
     pub(crate) fn kinds(&self) -> BTreeSet<&str> {
         let types = &self.0["$defs"];
-        let tagged = ["Line", "LogLine", "EventLine", "CheckpointsLine", "ExplainLine", "HistoryLine", "PartsLine"]
-            .into_iter()
-            .flat_map(|lines| types[lines]["oneOf"].as_array());
+        let tagged = [
+            "Line",
+            "ComparisonLine",
+            "LogLine",
+            "EventLine",
+            "CheckpointsLine",
+            "ExplainLine",
+            "HistoryLine",
+            "PartsLine",
+        ]
+        .into_iter()
+        .flat_map(|lines| types[lines]["oneOf"].as_array());
         let tagged = tagged.flatten().filter_map(|line| line["properties"]["kind"]["const"].as_str());
         let others = ["Media", "Chains"].map(|name| types[name]["properties"]["kind"]["enum"][0].as_str());
         tagged.chain(others.into_iter().flatten()).collect()

@@ -1,0 +1,327 @@
+//! Compares CHECKDB's results with a check of the same files: `mdfsck compare-dbcc`.
+//!
+//! Both sides are sets of messages. Two messages are the same if number, object, index, page and slot are equal, as
+//! their texts name them; if a text is localized, the columns of TABLERESULTS are used. Messages that only one side
+//! prints for a known reason are explained. A file of results has any content, so its size, the number of messages and
+//! the work for each of them are bounded.
+
+mod bytes;
+mod kinds;
+mod lines;
+mod message;
+mod pair;
+mod results;
+mod table;
+mod template;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use check::registry::Phase;
+use check::registry::limits::Limit;
+use check::{Finding, Report};
+
+use crate::listing::Listing;
+pub use kinds::Reason;
+pub use message::{Message, Place};
+use pair::{Left, Pair};
+use results::{Counts, MOST_MESSAGES};
+pub use results::{Form, MOST_BYTES, Refused, Results};
+pub use write::{write_json, write_text};
+
+/// How a message of one side relates to the other side.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum State {
+    /// Only the server printed the message.
+    ServerOnly,
+    /// Only this program printed the message.
+    MdfsckOnly,
+    /// Both found the damage, with different numbers.
+    OtherNumber,
+    /// Only one side printed the message, or the numbers differ, for a known reason.
+    Explained,
+    /// Both printed the message.
+    Both,
+}
+
+impl State {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ServerOnly => "server-only",
+            Self::MdfsckOnly => "mdfsck-only",
+            Self::OtherNumber => "other-number",
+            Self::Explained => "explained",
+            Self::Both => "both",
+        }
+    }
+
+    /// Whether the two sides differ.
+    pub fn differs(self) -> bool {
+        matches!(self, Self::ServerOnly | Self::MdfsckOnly | Self::OtherNumber)
+    }
+}
+
+/// An error that at least one side found.
+#[derive(Debug)]
+pub struct Entry {
+    /// How the two sides relate.
+    pub state: State,
+    /// The message of the server.
+    pub server: Option<Message>,
+    /// The message of this program.
+    pub own: Option<Message>,
+    /// The reason why this is no difference.
+    pub reason: Option<&'static Reason>,
+    /// The limit that makes this program list the message as not verified.
+    pub limit: Option<&'static Limit>,
+}
+
+/// What was counted, by the server and by this program.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The rows and pages of an object, with its name.
+    Object(String),
+    /// Service Broker objects, with the number of their message.
+    Broker(u32),
+}
+
+/// The counts of both sides.
+#[derive(Debug)]
+pub struct Counted {
+    /// What was counted.
+    pub subject: Subject,
+    /// The server's counts: rows and pages, or objects and 0.
+    pub server: Counts,
+    /// The counts of this program; `None` if it does not list the object.
+    pub own: Option<Counts>,
+    /// `Both` if the counts are equal; `Explained` or `ServerOnly` if they differ.
+    pub state: State,
+}
+
+/// The result of a comparison.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The errors: differences first, then by place.
+    pub entries: Vec<Entry>,
+    /// The counts that the server printed.
+    pub counted: Vec<Counted>,
+    /// How often each reason explains a message, by message number.
+    pub reasons: BTreeMap<&'static Reason, BTreeMap<u32, u64>>,
+    /// The number of findings that were not compared, because there are too many of them.
+    pub hidden: u64,
+}
+
+impl Comparison {
+    /// The number of entries with this state.
+    pub fn count(&self, state: State) -> usize {
+        self.entries.iter().filter(|entry| entry.state == state).count()
+    }
+
+    /// Whether anything differs without a known reason.
+    pub fn differs(&self) -> bool {
+        self.entries
+            .iter()
+            .map(|entry| entry.state)
+            .chain(self.counted.iter().map(|counted| counted.state))
+            .any(State::differs)
+    }
+}
+
+/// Compares the results of the server with a report.
+pub fn compare(results: &Results, report: &Report) -> Comparison {
+    let mut server: Left = results.findings.clone();
+    let Own { messages: mut own, phases, hidden } = Own::of(report);
+    let mut entries = Vec::new();
+    for pair in pair::same(&mut server, &mut own) {
+        entries.push(entry(State::Both, pair, None));
+    }
+    for (pair, limit) in not_proven(&mut server, report) {
+        let Pair { server, own } = pair;
+        let reason = Some(&kinds::NOT_PROVEN);
+        entries.push(Entry { state: State::Explained, server: Some(server), own: Some(own), reason, limit });
+    }
+    for pair in pair::related(&mut server, &mut own) {
+        let is_without = kinds::is_without_metadata(pair.server.number, pair.own.number);
+        let reason = is_without.then_some(&kinds::NO_METADATA);
+        let state = if is_without { State::Explained } else { State::OtherNumber };
+        entries.push(entry(state, pair, reason));
+    }
+    let excuses = Excuses::of(results);
+    for (key, message) in own {
+        let reason = excuses.reason(&message, phases.get(&key).copied());
+        let state = if reason.is_some() { State::Explained } else { State::MdfsckOnly };
+        entries.push(Entry { state, server: None, own: Some(message), reason, limit: None });
+    }
+    let has_lost_pages =
+        results.explained.values().flat_map(BTreeMap::keys).any(|&number| kinds::lost_snapshot_pages(number));
+    for message in server.into_values() {
+        let is_of_snapshot = has_lost_pages && kinds::is_of_lost_page(message.number);
+        let reason = is_of_snapshot.then_some(&kinds::SNAPSHOT_PAGE);
+        let state = if is_of_snapshot { State::Explained } else { State::ServerOnly };
+        entries.push(Entry { state, server: Some(message), own: None, reason, limit: None });
+    }
+    entries.sort_by_key(|entry| (entry.state, entry.server.as_ref().or(entry.own.as_ref()).map(Message::key)));
+    let mut reasons = results.explained.clone();
+    for entry in &entries {
+        let Some((reason, message)) = entry.reason.zip(entry.own.as_ref().or(entry.server.as_ref())) else { continue };
+        let number = message.number;
+        *reasons.entry(reason).or_default().entry(number).or_default() += 1;
+    }
+    let counted = counted(results, report, &entries);
+    let explained = counted.iter().filter(|counted| counted.state == State::Explained).count() as u64;
+    if explained > 0 {
+        reasons.entry(&kinds::DAMAGED_COUNTS).or_default().insert(2593, explained);
+    }
+    Comparison { entries, counted, reasons, hidden }
+}
+
+fn entry(state: State, Pair { server, own }: Pair, reason: Option<&'static Reason>) -> Entry {
+    Entry { state, server: Some(server), own: Some(own), reason, limit: None }
+}
+
+/// The findings of a report as messages, with the phase of each.
+struct Own {
+    messages: Left,
+    phases: BTreeMap<message::Key, Phase>,
+    hidden: u64,
+}
+
+impl Own {
+    fn of(report: &Report) -> Self {
+        let mut own = Self { messages: Left::new(), phases: BTreeMap::new(), hidden: 0 };
+        for finding in &report.findings {
+            let Some(message) = message_of(report, &finding) else { continue };
+            let key = message.key();
+            if own.messages.len() >= MOST_MESSAGES && !own.messages.contains_key(&key) {
+                own.hidden += 1;
+                continue;
+            }
+            own.phases.insert(key.clone(), finding.check.phase);
+            own.messages.entry(key).or_insert(message);
+        }
+        own
+    }
+}
+
+/// A finding as a message; `None` if it only continues another finding.
+fn message_of(report: &Report, finding: &Finding) -> Option<Message> {
+    let number = u32::from(finding.check.msg);
+    if kinds::role(number, check::registry::LEVEL, "") == kinds::Role::Detail {
+        return None;
+    }
+    let object = finding.object_id();
+    let place = Place {
+        object,
+        index: object.and(finding.owner.map(|owner| owner.index_id)),
+        page: finding.page.filter(|&page| page != format::PageId::NONE),
+        slot: finding.slot,
+    };
+    let text = finding.text(&report.names());
+    let mut message = Message::new(number, check::registry::LEVEL, finding.state.into(), &text, Some(place));
+    // The text of these messages has no address: the message after it names the row.
+    if message.place.page.is_none() && matches!(number, 8951 | 8952 | 8984) {
+        message.set_row(place);
+    }
+    message.check = Some(finding.check.id);
+    Some(message)
+}
+
+/// Takes out the messages of the server that this program found too, but lists as not verified.
+fn not_proven(server: &mut Left, report: &Report) -> Vec<(Pair, Option<&'static Limit>)> {
+    let mut doubted = Left::new();
+    let mut limits = BTreeMap::new();
+    for finding in report.demoted.iter().take(MOST_MESSAGES) {
+        if let Some(message) = message_of(report, &finding) {
+            limits.insert(message.key(), finding.demoted_by);
+            doubted.insert(message.key(), message);
+        }
+    }
+    let pairs = pair::same(server, &mut doubted);
+    pairs
+        .into_iter()
+        .map(|pair| (limits.get(&pair.own.key()).copied().flatten(), pair))
+        .map(|(limit, pair)| (pair, limit))
+        .collect()
+}
+
+/// What the server did not look for.
+struct Excuses<'a> {
+    results: &'a Results,
+    /// Objects with errors other than missing index rows.
+    damaged: BTreeSet<i32>,
+    /// First and last pages of ranges whose allocation was not compared.
+    intervals: Vec<(format::PageId, format::PageId)>,
+}
+
+impl<'a> Excuses<'a> {
+    fn of(results: &'a Results) -> Self {
+        let findings = results.findings.values();
+        let damaged = findings.clone().filter(|message| !matches!(message.number, 8951 | 8952));
+        let interval = |message: &Message| {
+            let captured = message.captured()?;
+            Some((captured.page("page")?, captured.page("ref_page")?))
+        };
+        Self {
+            results,
+            damaged: damaged.filter_map(|message| message.place.object).collect(),
+            intervals: findings.filter(|message| message.number == 8998).filter_map(interval).collect(),
+        }
+    }
+
+    /// The reason why the server does not print a message of this program; `None` if there is no reason.
+    fn reason(&self, message: &Message, phase: Option<Phase>) -> Option<&'static Reason> {
+        let object = message.place.object.or_else(|| message.columns.and_then(|place| place.object));
+        let is_of = |objects: &BTreeSet<i32>| object.is_some_and(|object| objects.contains(&object));
+        let is_allocation = phase == Some(Phase::Allocation);
+        // If damage of system tables ends the run, the allocation was already checked.
+        let is_before_end = is_allocation && self.results.gave_up.iter().all(|number| [7995, 8930].contains(number));
+        let is_in_interval = |page: format::PageId| {
+            self.intervals
+                .iter()
+                .any(|(first, last)| page.file == first.file && (first.page..=last.page).contains(&page.page))
+        };
+        Some(match phase {
+            Some(Phase::Log | Phase::Container | Phase::Constraint) => &kinds::BEYOND_CHECKDB,
+            _ if !self.results.gave_up.is_empty() && !is_before_end => &kinds::GAVE_UP,
+            _ if is_of(&self.results.skipped) => &kinds::OBJECT_SKIPPED,
+            _ if is_of(&self.results.cut) => &kinds::LIST_CUT,
+            _ if is_allocation && message.place.page.is_some_and(is_in_interval) => &kinds::INTERVAL_UNCHECKED,
+            _ if matches!(message.number, 8951 | 8952) && is_of(&self.damaged) => &kinds::INDEX_MATCH_SKIPPED,
+            _ => return None,
+        })
+    }
+}
+
+/// Compares the counts that the server printed with those of the report.
+fn counted(results: &Results, report: &Report, entries: &[Entry]) -> Vec<Counted> {
+    let listing = Listing::of(report);
+    let own: BTreeMap<String, (i32, Option<Counts>)> =
+        listing.objects.iter().map(|object| (object.name(), (object.id, object.rows_and_pages()))).collect();
+    let places = entries.iter().flat_map(|entry| entry.server.iter().chain(&entry.own)).flat_map(Message::places);
+    let damaged: BTreeSet<i32> = places.filter_map(|place| place.object).collect();
+    // Without its catalog, a damaged database may have objects that cannot be counted.
+    let is_doubtful = !results.gave_up.is_empty() || damaged.iter().any(|&id| (1..100).contains(&id));
+    let mut all: Vec<Counted> = Vec::new();
+    for (name, &server) in &results.counted {
+        let found = own.get(name);
+        let counts = found.and_then(|(_, counts)| *counts);
+        let is_explained = is_doubtful || found.is_some_and(|(id, _)| damaged.contains(id));
+        let state = match counts {
+            Some(counts) if counts == server => State::Both,
+            None if server == (0, 0) => State::Both,
+            _ if is_explained => State::Explained,
+            _ => State::ServerOnly,
+        };
+        all.push(Counted { subject: Subject::Object(name.clone()), server, own: counts, state });
+    }
+    for kind in &report.service_broker {
+        let Some(&server) = results.broker.get(&kind.number.into()) else { continue };
+        let state = if server == kind.count { State::Both } else { State::ServerOnly };
+        let subject = Subject::Broker(kind.number.into());
+        all.push(Counted { subject, server: (server, 0), own: Some((kind.count, 0)), state });
+    }
+    all
+}
