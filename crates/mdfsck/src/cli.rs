@@ -163,6 +163,17 @@ pub(crate) enum Command {
         command: crate::lab::LabCommand,
     },
 
+    /// Read and summarize the results of the prove-it kit
+    ///
+    /// The scripts in the folder prove compare mdfsck with DBCC CHECKDB on your own server; they use these commands.
+    /// None of them connects to a server.
+    #[cfg(feature = "lab")]
+    #[command(after_long_help = crate::prove::EXAMPLES, subcommand_required = true)]
+    Prove {
+        #[command(subcommand)]
+        command: crate::prove::ProveCommand,
+    },
+
     /// Show which points in time you can restore to, and how
     ///
     /// For each database, shows the points in time you can restore to, and the shortest path to the latest of these

@@ -38,6 +38,8 @@ mod output;
 mod page;
 mod program;
 mod progress;
+#[cfg(feature = "lab")]
+mod prove;
 mod recover;
 mod rows;
 mod scope;
@@ -101,6 +103,8 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Demo { dir } => demo::run(&dir),
         #[cfg(feature = "lab")]
         Command::Lab { command } => self::lab::run(&command),
+        #[cfg(feature = "lab")]
+        Command::Prove { command } => prove::run(&command),
         Command::Audit(arguments) => self::audit::run(&arguments),
         Command::Log(arguments) => self::log::run(&arguments),
         Command::Checkpoints(arguments) => self::checkpoints::run(&arguments),

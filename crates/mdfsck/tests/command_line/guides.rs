@@ -18,7 +18,7 @@ const PLACES: [(&str, &str); 4] =
 
 const README: &str = include_str!("../../../../README.md");
 
-const GUIDES: [&str; 13] = [
+const GUIDES: [&str; 14] = [
     include_str!("../../../../docs/guides/README.md"),
     include_str!("../../../../docs/guides/corrupt.md"),
     include_str!("../../../../docs/guides/export.md"),
@@ -31,6 +31,7 @@ const GUIDES: [&str; 13] = [
     include_str!("../../../../docs/guides/snapshots.md"),
     include_str!("../../../../docs/guides/not-verified.md"),
     include_str!("../../../../docs/guides/from-dbcc.md"),
+    include_str!("../../../../docs/guides/prove.md"),
     include_str!("../../../../docs/guides/json.md"),
 ];
 
@@ -164,8 +165,8 @@ fn what_they_name_exists(folder: &Path) -> Result<(), Failed> {
         let code = content.split('`').skip(1).step_by(2);
         let ids = code.filter(|code| {
             let word = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-            code.split_once('.')
-                .is_some_and(|(family, name)| word(family) && word(name) && !name.ends_with("md") && name != "sql")
+            let is_file = |name: &str| ["md", "sql", "txt", "csv", "json", "html", "zip"].contains(&name);
+            code.split_once('.').is_some_and(|(family, name)| word(family) && word(name) && !is_file(name))
         });
         for id in ids.filter(|id| !["orders.bak", "finding.id", "finding.text", "dbo.orders"].contains(id)) {
             ensure(mdfsck(folder, &["explain", id]).status.success(), format!("{guide}: no id {id}"))?;

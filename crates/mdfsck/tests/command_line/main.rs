@@ -44,6 +44,8 @@ mod pages;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 mod read_only;
 #[cfg(all(feature = "lab", unix))]
+mod prove;
+#[cfg(all(feature = "lab", unix))]
 mod samples;
 #[cfg(all(feature = "lab", unix))]
 mod serve;
@@ -86,6 +88,8 @@ const AT_ONCE: usize = 8;
 type Test = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
+    #[cfg(all(feature = "lab", unix))]
+    prove::stand_in::run_if_asked();
     #[cfg(unix)]
     start_programs_that_take_ctrl_c();
     let mut arguments = Arguments::from_args();
@@ -239,7 +243,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(serve::with_servers());
     all.extend(many::with_many());
     #[cfg(unix)]
-    all.extend(samples::samples());
+    all.extend(samples::samples().into_iter().chain(prove::kits()));
     all.extend(spread::with_plans());
     all.extend(windows::with_windows());
     all.extend(watch::with_watch());

@@ -1,0 +1,254 @@
+//! The summary of a run of the kit: a table per kind of damage, and the page.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::listing::Listing;
+use super::{page, read};
+use crate::failure::Failure;
+use crate::output;
+
+/// How a copy ended: the fourth column of cases.tsv.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// Server and mdfsck agree.
+    Agree,
+    /// They differ.
+    Differ,
+    /// The server gave no result to compare.
+    Refused,
+    /// The database has no place for this kind of damage.
+    NotOffered,
+    /// The kit stopped, for example because its disk is full.
+    Stopped,
+}
+
+impl Verdict {
+    const ALL: [Self; 5] = [Self::Agree, Self::Differ, Self::Refused, Self::NotOffered, Self::Stopped];
+
+    /// The name in cases.tsv.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Agree => "agree",
+            Self::Differ => "differ",
+            Self::Refused => "refused",
+            Self::NotOffered => "not-offered",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Agree => "agree",
+            Self::Differ => "differ",
+            Self::Refused => "no result of the server",
+            Self::NotOffered => "no place for this damage",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// The numbers of messages of one or more copies.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Counts {
+    pub(super) both: u64,
+    pub(super) server: u64,
+    pub(super) mdfsck: u64,
+    pub(super) other_number: u64,
+    /// Messages that only one prints for a known reason.
+    pub(super) explained: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.both += other.both;
+        self.server += other.server;
+        self.mdfsck += other.mdfsck;
+        self.other_number += other.other_number;
+        self.explained += other.explained;
+    }
+
+    pub(super) fn cells(self) -> [String; 5] {
+        [self.both, self.server, self.mdfsck, self.other_number, self.explained].map(|count| count.to_string())
+    }
+}
+
+/// A copy: a line of cases.tsv, and its comparison.
+pub(super) struct Case {
+    pub(super) number: String,
+    pub(super) kind: String,
+    pub(super) seed: String,
+    pub(super) verdict: Verdict,
+    /// How the server got the files, if not simply attached.
+    pub(super) way: String,
+    pub(super) text: String,
+    pub(super) counts: Counts,
+}
+
+impl Case {
+    /// The folder with the results of this copy, within the folder of the run.
+    pub(super) fn folder(&self) -> String {
+        format!("cases/{}-{}", self.number, self.kind)
+    }
+}
+
+/// All copies with one kind of damage.
+pub(super) struct OfKind {
+    pub(super) kind: String,
+    pub(super) copies: usize,
+    /// The numbers of copies by verdict, in the order of `Verdict::ALL`.
+    verdicts: [usize; Verdict::ALL.len()],
+    pub(super) counts: Counts,
+}
+
+impl OfKind {
+    pub(super) fn cells(&self) -> Vec<String> {
+        let [agree, differ, refused, not_offered, stopped] = self.verdicts;
+        let numbers = [self.copies, agree, differ, refused + stopped, not_offered].map(|count| count.to_string());
+        std::iter::once(self.kind.clone()).chain(numbers).chain(self.counts.cells()).collect()
+    }
+}
+
+/// The names of the columns of `OfKind::cells`.
+pub(super) const COLUMNS: [&str; 11] = [
+    "kind",
+    "copies",
+    "agree",
+    "differ",
+    "no result",
+    "not offered",
+    "found by both",
+    "server alone",
+    "mdfsck alone",
+    "other number",
+    "explained",
+];
+
+/// A run of the kit.
+pub(super) struct Run {
+    pub(super) server: String,
+    pub(super) cases: Vec<Case>,
+    /// The name of each command that the sound copy got in addition, and what it printed.
+    pub(super) listings: Vec<(&'static str, Listing)>,
+}
+
+impl Run {
+    fn load(dir: &Path) -> Result<Self, Failure> {
+        let lines = read(&dir.join("cases.tsv"))?;
+        let cases: Vec<Case> = lines.lines().map(|line| case(dir, line)).collect::<Result<_, _>>()?;
+        let server = read(&dir.join("run.tsv")).unwrap_or_default();
+        let server = server.lines().find_map(|line| line.strip_prefix("server\t")).unwrap_or("unknown").to_owned();
+        let mut listings = Vec::new();
+        if let Some(sound) = cases.iter().find(|case| case.kind == "sound") {
+            let folder = dir.join(sound.folder());
+            for (command, name) in [("CHECKALLOC", "checkalloc"), ("CHECKCATALOG", "checkcatalog")] {
+                let of_server = folder.join(format!("{name}.txt"));
+                if of_server.exists() {
+                    let of_mdfsck = read(&folder.join(format!("mdfsck-{name}.txt")))?;
+                    listings.push((command, Listing::of(&read(&of_server)?, &of_mdfsck)));
+                }
+            }
+        }
+        Ok(Self { server, cases, listings })
+    }
+
+    pub(super) fn count(&self, verdict: Verdict) -> usize {
+        self.cases.iter().filter(|case| case.verdict == verdict).count()
+    }
+
+    /// The kinds, in the order of the copies.
+    pub(super) fn kinds(&self) -> Vec<OfKind> {
+        let mut kinds: Vec<OfKind> = Vec::new();
+        for case in &self.cases {
+            let at = kinds.iter().position(|of| of.kind == case.kind).unwrap_or_else(|| {
+                let kind = case.kind.clone();
+                kinds.push(OfKind { kind, copies: 0, verdicts: Default::default(), counts: Counts::default() });
+                kinds.len() - 1
+            });
+            let Some(of) = kinds.get_mut(at) else { continue };
+            of.copies += 1;
+            for (count, verdict) in of.verdicts.iter_mut().zip(Verdict::ALL) {
+                *count += usize::from(case.verdict == verdict);
+            }
+            of.counts.add(case.counts);
+        }
+        kinds
+    }
+
+    fn status(&self) -> u8 {
+        let differs = self.count(Verdict::Differ) > 0 || self.listings.iter().any(|(_, listing)| !listing.is_equal());
+        let is_complete = self.cases.iter().all(|case| matches!(case.verdict, Verdict::Agree | Verdict::Differ));
+        u8::from(differs) * Failure::CORRUPT | u8::from(!is_complete) * Failure::INCOMPLETE
+    }
+}
+
+pub(super) fn run(dir: &Path) -> Result<u8, Failure> {
+    let run = Run::load(dir)?;
+    let path: PathBuf = dir.join("index.html");
+    fs::write(&path, page::page(&run)).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;
+    output::print(|out| write!(out, "{}", text(&run)))?;
+    Ok(run.status())
+}
+
+fn case(dir: &Path, line: &str) -> Result<Case, Failure> {
+    let broken = || Failure::unable(format!("{}: not a line of the kit: {line}", dir.join("cases.tsv").display()));
+    let mut cells = line.splitn(6, '\t').map(str::to_owned);
+    let mut cell = || cells.next().ok_or_else(broken);
+    let (number, kind, seed, verdict) = (cell()?, cell()?, cell()?, cell()?);
+    let (way, text) = (cell()?, cell()?);
+    let verdict = Verdict::ALL.into_iter().find(|known| known.name() == verdict).ok_or_else(broken)?;
+    let mut case = Case { number, kind, seed, verdict, way, text, counts: Counts::default() };
+    if matches!(verdict, Verdict::Agree | Verdict::Differ) {
+        let path = dir.join(case.folder()).join("compare.json");
+        let unclear = || Failure::unable(format!("{}: no comparison is in this file", path.display()));
+        let (counts, is_whole) = counts(&read(&path)?).ok_or_else(unclear)?;
+        case.counts = counts;
+        if !is_whole {
+            case.text = format!("the server's run ended early; {}", case.text);
+        }
+    }
+    Ok(case)
+}
+
+/// The counts in the JSON lines of `mdfsck compare-dbcc`, and whether the results of the server were whole.
+fn counts(lines: &str) -> Option<(Counts, bool)> {
+    let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of_kind = |kind: &str| lines.iter().find(|line| line.get("kind").and_then(Value::as_str) == Some(kind));
+    let (head, summary) = (of_kind("comparison")?, of_kind("summary")?);
+    let count = |name: &str| summary.get(name)?.as_u64();
+    let counts = Counts {
+        both: count("both")?,
+        server: count("server_only")?,
+        mdfsck: count("mdfsck_only")?,
+        other_number: count("other_number")?,
+        explained: count("explained")?,
+    };
+    Some((counts, head.get("whole")?.as_bool()?))
+}
+
+/// The summary as text: a table per kind, and a line for each command that only the sound copy got.
+fn text(run: &Run) -> String {
+    let rows: Vec<Vec<String>> =
+        std::iter::once(COLUMNS.map(str::to_owned).to_vec()).chain(run.kinds().iter().map(OfKind::cells)).collect();
+    let width = |at: usize| rows.iter().filter_map(|row| Some(row.get(at)?.len())).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().enumerate().map(|(at, cell)| match at {
+            0 => format!("{cell:<0$}", width(at)),
+            _ => format!("{cell:>0$}", width(at)),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    for (command, listing) in &run.listings {
+        text.push_str(&format!(
+            "{command} of the sound copy: {} lines in both, {} of the server alone, {} of mdfsck alone\n",
+            listing.both,
+            listing.server.len(),
+            listing.mdfsck.len()
+        ));
+    }
+    text
+}
