@@ -72,9 +72,9 @@ function Invoke-Step([string] $Name, [Collections.IDictionary] $Variables) {
     $sent = Join-Path $Folder 'sql' ('{0:d4}-{1}.sql' -f $run.Steps, $Name)
     $run.Reply = $sent -replace '\.sql$', '.txt'
     $text = ''
-    foreach ($name in $Variables.Keys) {
-        $type = if ($name -eq 'database') { 'sysname' } else { 'nvarchar(max)' }
-        $text += "DECLARE @$name $type;`nSET @$name = N'$(Format-Sql $Variables[$name])';`n"
+    foreach ($variable in $Variables.Keys) {
+        $type = if ($variable -eq 'database') { 'sysname' } else { 'nvarchar(max)' }
+        $text += "DECLARE @$variable $type;`nSET @$variable = N'$(Format-Sql $Variables[$variable])';`n"
     }
     $text += [IO.File]::ReadAllText((Join-Path $PSScriptRoot 'sql' "$Name.sql")).Replace("`r", '')
     [IO.File]::WriteAllText($sent, $text, [Text.UTF8Encoding]::new($false))

@@ -29,9 +29,9 @@ fn files(reply: &str) -> Result<Vec<File<'_>>, Failure> {
     let mut files = Vec::new();
     for line in reply.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
-        let [logical, _, kind, _, bytes, _, id, ..] = columns.as_slice() else { continue };
+        let &[logical, _, kind, _, bytes, _, id, ..] = columns.as_slice() else { continue };
         // The line with the names of the columns, and the line of dashes below it.
-        let (Ok(bytes), Ok(id)) = (bytes.trim().parse(), id.trim().parse::<u32>()) else { continue };
+        let (Ok(bytes), Ok(id)) = (bytes.trim().parse::<u64>(), id.trim().parse::<u32>()) else { continue };
         let name = match kind.trim() {
             "D" if id == 1 => "data1.mdf".to_owned(),
             "D" => format!("data{id}.ndf"),

@@ -4,7 +4,7 @@ use libtest_mimic::Trial;
 
 /// The names of the slowest tests. These tests kill the program at many instants, change every byte of the result of a
 /// task, try tasks and windows of every form and size, or wait for a watcher.
-pub(crate) const NAMES: [&str; 70] = [
+pub(crate) const NAMES: [&str; 85] = [
     "SIGTERM ends a window and keeps what was read",
     "a backup of the same name is a new image if it is another one",
     "a backup whose copy is damaged too is skipped for the next older one, and said",
@@ -42,6 +42,21 @@ pub(crate) const NAMES: [&str; 70] = [
     "looks that are too large for a merge are taken by tasks, round by round, and the results are the same",
     "maps that were changed, cut, or are those of another plan or task are refused",
     "on a full disk the file in hand is gone, those before it are whole, and one line says so",
+    "prove: CHECKDB that cannot make its snapshot runs WITH TABLOCK",
+    "prove: Ctrl+C in the middle removes only the kit's own databases",
+    "prove: a case-sensitive server takes all statements",
+    "prove: a database of several files gets a MOVE for each",
+    "prove: a killed run leaves a list, and --clean removes what it has",
+    "prove: a run that was cut off is no result, and its files are kept",
+    "prove: a server in a container gets the paths that it knows",
+    "prove: a striped backup needs all stripes",
+    "prove: a suspect database is checked in EMERGENCY",
+    "prove: an exit status of sqlcmd beside a whole result changes nothing",
+    "prove: data files are copied, and the copy is attached",
+    "prove: files that the server refuses to attach are exchanged while the database is offline",
+    "prove: names with blanks, brackets, dollars and quotes arrive as they are",
+    "prove: server and mdfsck agree on the sound copy and on damaged copies",
+    "prove: what only the server finds is a difference, and all about it is kept",
     "rows of a damaged page are left out and said",
     "rows of pages beyond the end of a file that was cut are missing, and said to be",
     "salvaged rows stand in files of their own in every format, and the output names them",

@@ -219,6 +219,8 @@ pub(crate) fn kits() -> Vec<(&'static str, Test)> {
         ("prove: a database with FILESTREAM is refused before anything is done", |folder| {
             refused(folder, &["filestream"], &["FILESTREAM", "(documents)", "name another database"])
         }),
+        ("prove: a server in a container gets the paths that it knows", container),
+        ("prove: data files are copied, and the copy is attached", data_files),
         ("prove: a striped backup needs all stripes", stripes),
         ("prove: a missing certificate of TDE is named", |folder| {
             refused(folder, &["certificate"], &["Msg 33111", "restore the certificate"])
@@ -354,11 +356,37 @@ fn stripes(folder: &Path) -> Result<(), Failed> {
     })
 }
 
+fn container(folder: &Path) -> Result<(), Failed> {
+    with_each(folder, |folder, script| {
+        let kit = Kit::new(folder, script, &[], "results")?;
+        fs::write(kit.server.join("map"), format!("C:\\prove it\n{}", kit.results.display()))?;
+        let mut options = kit.options("1");
+        options.push(("--server-folder", "C:\\prove it"));
+        let output = kit.command(&options)?.output()?;
+        ensure(output.status.code() == Some(0), format!("{}{}", text(&output.stderr), text(&output.stdout)))?;
+        kit.is_tidy(&output)
+    })
+}
+
+fn data_files(folder: &Path) -> Result<(), Failed> {
+    with_each(folder, |folder, script| {
+        let kit = Kit::new(folder, script, &[], "results")?;
+        let file = kit.server.join("source/orders.mdf");
+        let before = fs::read(&file)?;
+        let mut options: Vec<_> = kit.options("1").into_iter().filter(|(option, _)| *option != "--backup").collect();
+        options.push(("--data", file.to_str().unwrap_or_default()));
+        let output = kit.command(&options)?.output()?;
+        ensure(output.status.code() == Some(0), format!("{}{}", text(&output.stderr), text(&output.stdout)))?;
+        ensure(fs::read(&file)? == before, "the file is as it was")?;
+        kit.is_tidy(&output)
+    })
+}
+
 fn read_only(folder: &Path) -> Result<(), Failed> {
     with_each(folder, |folder, script| {
         // Root may write everywhere but below a file.
         let kit = Kit::new(folder, script, &[], "file/results")?;
-        fs::write(kit.results.with_file_name(""), "")?;
+        fs::write(kit.results.parent().ok_or("a folder")?, "")?;
         let output = kit.run("1")?;
         let stderr = text(&output.stderr);
         ensure(output.status.code() == Some(4) && stderr.contains("cannot be written to"), stderr)?;

@@ -348,7 +348,7 @@ impl Server {
         let is_damaged = !database.ends_with("_000");
         if command != "CHECKDB" {
             let scope = format!("--{}", command.trim_start_matches("CHECK").to_lowercase());
-            self.said.push_str(&check(&[&scope], &files)?);
+            self.said.push_str(&check(&[scope.as_str()], &files)?);
         } else if self.is("no snapshot") && !options.contains("TABLOCK") {
             self.replay("snapshot.txt")?;
         } else if self.is("hangs") && is_damaged {
@@ -364,7 +364,7 @@ impl Server {
                 return Err(format!("CHECKDB WITH {options}").into());
             }
             let quiet: &[&str] = if is_damaged { &["--no-infomsgs"] } else { &[] };
-            let rows = check(&[&["--tableresults"], quiet].concat(), &files)?;
+            let rows = check(&[&["--tableresults"][..], quiet].concat(), &files)?;
             self.said.push_str(&as_sqlcmd_prints(&rows)?);
         }
         self.say("prove:done");
