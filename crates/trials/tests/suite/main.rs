@@ -12,6 +12,7 @@ mod histories;
 mod hostile;
 mod image;
 mod real_backups;
+mod real_damage;
 mod salvage;
 mod several_files;
 mod sound;
