@@ -2,7 +2,7 @@
 //! time.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use catalog::Database;
 use check::DatabaseSummary;
@@ -24,6 +24,32 @@ pub struct Naming {
     pub server: Option<String>,
     /// Whether all databases of one family are treated as one database, whatever their servers and names.
     pub are_replicas: bool,
+    /// The original paths of the files, if the run checks a snapshot of them.
+    pub originals: Originals,
+}
+
+/// The original paths of the files in a snapshot. The history records these paths, because each snapshot may be in
+/// another folder, but all snapshots of a database are states of the same copy.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Originals(Vec<(PathBuf, PathBuf)>);
+
+impl Originals {
+    /// Takes pairs of paths: a file or folder in the snapshot, and its original.
+    pub fn new(pairs: impl IntoIterator<Item = (PathBuf, PathBuf)>) -> Self {
+        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        // The longest path comes first, since the pair of a file is more exact than that of its folder.
+        pairs.sort_by_key(|(copy, _)| std::cmp::Reverse(copy.components().count()));
+        Self(pairs)
+    }
+
+    /// The original of `path`; `path` itself if it is not in a snapshot.
+    pub fn of(&self, path: &Path) -> PathBuf {
+        let original = self.0.iter().find_map(|(copy, original)| {
+            let rest = path.strip_prefix(copy).ok()?;
+            Some(if rest.as_os_str().is_empty() { original.clone() } else { original.join(rest) })
+        });
+        original.unwrap_or_else(|| path.to_owned())
+    }
 }
 
 /// The database, copy and state that a run checked.
@@ -102,8 +128,8 @@ impl Identity {
         let (kind, host, location) = match label {
             // A backup belongs to the server that made it, even if the file is stored on another machine.
             Some(label) if !label.server.is_empty() => ("backup", storable(&label.server), storable(&label.database)),
-            Some(_) => ("backup", host.to_owned(), first_path(source)),
-            None => ("files", host.to_owned(), first_path(source)),
+            Some(_) => ("backup", host.to_owned(), first_path(source, &naming.originals)),
+            None => ("files", host.to_owned(), first_path(source, &naming.originals)),
         };
         let server = match (naming.are_replicas, &naming.server) {
             (true, _) => String::new(),
@@ -145,8 +171,8 @@ impl Identity {
         let sets = summary.sets.iter().flat_map(|set| &set.paths);
         let files = summary.files.iter().map(|file| &file.path);
         let paths: Vec<String> = match summary.sets.is_empty() {
-            true => files.map(|path| whole(path)).collect(),
-            false => sets.map(|path| whole(path)).collect(),
+            true => files.map(|path| whole(&naming.originals.of(path))).collect(),
+            false => sets.map(|path| whole(&naming.originals.of(path))).collect(),
         };
         let files = serde_json::to_string(&paths).unwrap_or_default();
         let other_sets = source.backup().map(|backup| backup.other_sets().to_vec()).unwrap_or_default();
@@ -207,11 +233,11 @@ fn id(transaction: &Transaction<'_>, query: &str, values: &[&dyn rusqlite::ToSql
     transaction.query_row(query, values, |row| row.get(0)).optional()?.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 
-/// The canonical path of the first file.
-fn first_path(source: &dyn PageSource) -> String {
+/// The canonical path of the first file, or of its original.
+fn first_path(source: &dyn PageSource, originals: &Originals) -> String {
     let Some(file) = source.files().first() else { return String::new() };
-    let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
-    shown(&path)
+    let path = originals.of(&file.path);
+    shown(&fs::canonicalize(&path).unwrap_or(path))
 }
 
 /// Returns the absolute path without secrets. Paths are stored in this form, because an absolute path does not depend
@@ -252,6 +278,26 @@ mod tests {
         assert_eq!(without_secrets(url), "https://account.blob.core.windows.net/backups/a.bak");
         assert_eq!(without_secrets("s3://bucket"), "s3://bucket");
         assert_eq!(without_secrets("/data/what?is@this.mdf"), "/data/what?is@this.mdf");
+    }
+
+    #[test]
+    fn a_file_of_a_snapshot_has_the_path_of_its_original() {
+        let path = |text: &str| PathBuf::from(text);
+        let originals = Originals::new([
+            (path("/snap/1"), path("/data")),
+            (path("/snap/1/log.ldf"), path("/log/sales.ldf")),
+            (path("/snap/2.ndf"), path("/more/2.ndf")),
+        ]);
+        for (copy, original) in [
+            ("/snap/1/sales.mdf", "/data/sales.mdf"),
+            ("/snap/1", "/data"),
+            ("/snap/1/log.ldf", "/log/sales.ldf"),
+            ("/snap/2.ndf", "/more/2.ndf"),
+            ("/snap/12/x.mdf", "/snap/12/x.mdf"),
+            ("/data/sales.mdf", "/data/sales.mdf"),
+        ] {
+            assert_eq!(originals.of(Path::new(copy)), Path::new(original), "{copy}");
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub mod windows;
 pub use coverage::InWindow;
 pub use error::{HistoryError, Result};
 pub use file::{History, is_open};
-pub use identity::{Naming, family_of, identity_of};
+pub use identity::{Naming, Originals, family_of, identity_of};
 pub use lease::Lease;
 pub use record::{FailedRun, Recorded, Run};
 pub use schema::VERSION;

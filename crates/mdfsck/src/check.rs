@@ -29,10 +29,13 @@ use crate::progress::Place;
 use crate::spool;
 use crate::spread::{Before, Spread};
 use crate::windows::{self, Windowed};
-use crate::{deliver, folders, keep, nice, progress, terminal};
+use crate::{deliver, folders, keep, nice, progress, snapshot_with, terminal};
 pub(crate) use prepare::{Prepared, open, prepare, throttled};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
+    if let Some(status) = snapshot_with::after_signal(arguments) {
+        return Ok(status);
+    }
     set_up(arguments, |arguments| {
         let choice = arguments.sets()?;
         let planned = plan::plan(&arguments.paths, &choice, arguments.stop.until()).inspect_err(|failure| {
@@ -85,11 +88,12 @@ pub(crate) fn set_up(
     };
     let mut arguments = arguments.clone();
     arguments.results.history = history;
-    if arguments.recursive {
-        arguments.paths = folders::with_subfolders(&arguments.paths)?;
-    }
     arguments.windows.begun = Some(begun);
-    let (done, undelivered) = deliver::beside(&arguments.results, || act(&arguments));
+    let act = |arguments: &CheckArguments| match arguments.recursive {
+        true => act(&arguments.of(folders::with_subfolders(&arguments.paths)?)),
+        false => act(arguments),
+    };
+    let (done, undelivered) = deliver::beside(&arguments.results, || snapshot_with::around(&arguments, act));
     let more = unkept | undelivered;
     done.map(|status| status | more).map_err(|failure| match failure.status {
         // If the merge needs another round of tasks, `mdfsck merge` will run again after these tasks. Only the last

@@ -11,6 +11,7 @@ mod others;
 mod parts;
 mod recovery;
 mod serve;
+mod snapshot;
 pub(crate) mod usage;
 mod version;
 mod watch;
@@ -37,6 +38,7 @@ pub(crate) use others::{
 pub(crate) use parts::{MergeArguments, PlanArguments, TaskArguments};
 pub(crate) use recovery::{RecoveryArguments, RoomArguments, StopArguments};
 pub(crate) use serve::ServeArguments;
+pub(crate) use snapshot::SnapshotArguments;
 
 pub(crate) use version::BUILD;
 use version::LONG_VERSION;

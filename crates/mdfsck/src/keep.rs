@@ -82,7 +82,7 @@ pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &
         return 0;
     }
     let host = host();
-    let (paths, exit_status, error) = (&arguments.paths, failure.status, failure.text.as_str());
+    let (paths, exit_status, error) = (&arguments.originals(), failure.status, failure.text.as_str());
     let watched = mark.map(|mark| &mark.claim);
     let has_listener = arguments.results.listener.is_there();
     let run = FailedRun { paths, host: &host, started, exit_status, error, watched, has_listener };
@@ -120,7 +120,8 @@ impl From<&HistoryError> for Failure {
 /// The host, server and replica settings that the history uses to identify databases.
 pub(crate) fn naming(arguments: &CheckArguments) -> Naming {
     let named = &arguments.results.naming;
-    Naming { host: host(), server: named.server.clone(), are_replicas: named.replicas }
+    let originals = arguments.snapshot.originals.clone();
+    Naming { host: host(), server: named.server.clone(), are_replicas: named.replicas, originals }
 }
 
 /// The name of this machine.

@@ -94,7 +94,7 @@ impl Live {
         let (has_ended, ended) = mpsc::channel::<()>();
         let writer = Writer {
             path,
-            paths: arguments.paths.clone(),
+            paths: arguments.originals(),
             started,
             course: Arc::clone(&course),
             samples: Vec::new(),

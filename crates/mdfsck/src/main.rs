@@ -45,6 +45,7 @@ mod rows;
 mod scope;
 mod serve;
 mod size;
+mod snapshot_with;
 mod spool;
 mod spread;
 mod terminal;

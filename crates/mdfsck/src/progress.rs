@@ -18,7 +18,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// Minimum width of a terminal, in columns, at which the progress bar also shows page numbers.
 const WIDE_COLUMNS: u16 = 72;
 
-/// Leaves SIGINT and SIGTERM to the code of a check with `--window`, which handles both signals itself.
+/// Leaves SIGINT and SIGTERM to the code of a check with `--window` or `--snapshot-with`, which handles both signals
+/// itself.
 #[cfg(unix)]
 pub(crate) fn leave_signals() {
     interrupt::leave();
@@ -90,6 +91,12 @@ fn replace_bar(bar: Option<ProgressBar>) {
         bar.enable_steady_tick(TICK);
         *active = Some(bar);
     }
+}
+
+/// Removes the progress bar from the terminal.
+#[cfg(unix)]
+pub(crate) fn clear_bar() {
+    replace_bar(None);
 }
 
 /// Shows a progress bar for each phase, and removes it at the end of the phase. If the length of the phase is unknown,

@@ -11,7 +11,9 @@ use report::{Columns, Format};
 use serde::{Deserialize, Serialize};
 use source::backup::SetChoice;
 
-use super::{DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, StopArguments};
+use super::{
+    DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, SnapshotArguments, StopArguments,
+};
 use crate::failure::Failure;
 use crate::watch::Mark;
 
@@ -91,6 +93,9 @@ pub(crate) struct CheckArguments {
 
     #[command(flatten)]
     pub(crate) windows: WindowArguments,
+
+    #[command(flatten)]
+    pub(crate) snapshot: SnapshotArguments,
 
     #[command(flatten)]
     pub(crate) results: ResultArguments,
@@ -412,6 +417,11 @@ impl CheckArguments {
         Self { paths, ..self.clone() }
     }
 
+    /// The paths as the user named them, or the originals of the paths if a snapshot is checked.
+    pub(crate) fn originals(&self) -> Vec<PathBuf> {
+        self.paths.iter().map(|path| self.snapshot.originals.of(path)).collect()
+    }
+
     /// A full check of a database, with default options.
     pub(crate) fn of_database(database: &DatabaseArguments, stop: StopArguments) -> Self {
         Self {
@@ -440,6 +450,7 @@ impl CheckArguments {
             batches: 1,
             run: RunArguments::default(),
             windows: WindowArguments::default(),
+            snapshot: SnapshotArguments::default(),
             results: ResultArguments::default(),
         }
     }

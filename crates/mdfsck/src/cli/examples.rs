@@ -53,7 +53,9 @@ Examples:
   mdfsck check sales.bak --history checks.db --window 3h --within 14d
           checks for three hours, and the next run continues; a full cycle must not take more than 14 days
   mdfsck check --html sales.html sales.bak
-          also writes an HTML page with the findings, their bytes, and a map of the files";
+          also writes an HTML page with the findings, their bytes, and a map of the files
+  mdfsck check --snapshot-with ./lvm.sh --snapshot-argument 20G /var/opt/mssql/data
+          checks a snapshot of files in use, which the program lvm.sh makes and removes";
 
 pub(super) const HISTORY_EXAMPLES: &str = "\
 Examples:

@@ -41,14 +41,16 @@ mod made;
 mod many;
 #[cfg(all(feature = "lab", unix))]
 mod pages;
-#[cfg(all(feature = "lab", target_os = "linux"))]
-mod read_only;
 #[cfg(all(feature = "lab", unix))]
 mod prove;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+mod read_only;
 #[cfg(all(feature = "lab", unix))]
 mod samples;
 #[cfg(all(feature = "lab", unix))]
 mod serve;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+mod snapshot_with;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 mod snapshots;
 #[cfg(feature = "lab")]
@@ -233,6 +235,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(looks::looks());
     #[cfg(target_os = "linux")]
     all.extend(snapshots::with_snapshots().into_iter().chain([read_only::judged()]));
+    all.extend(snapshots::with_snapshots().into_iter().chain(snapshot_with::with_snapshots_of_programs()));
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
     all.extend(compare::comparisons());

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Makes a read-only snapshot of a btrfs subvolume; all paths must be in one subvolume, so that they are of one moment:
+#   mdfsck check --snapshot-with samples/snapshots/btrfs.sh PATH...
+# The snapshot lies in a folder .mdfsck-XXXXXX of the subvolume. Needs btrfs-progs, and the right to make and delete snapshots
+# (root, or the mount option user_subvol_rm_allowed).
+set -eu
+
+# The root of the subvolume of a path has inode 256.
+subvolume() {
+    folder=$(realpath -- "$1")
+    while [ ! -d "$folder" ] || [ "$(stat -c %i -- "$folder")" != 256 ]; do
+        [ "$folder" != / ] || return 1
+        folder=$(dirname -- "$folder")
+    done
+    [ "$(stat -f -c %T -- "$folder")" = btrfs ] && echo "$folder"
+}
+
+case ${1-} in
+create)
+    shift
+    root=$(subvolume "$1") || { echo "$1: is in no btrfs subvolume" >&2 && exit 1; }
+    for path in "$@"; do
+        [ "$(subvolume "$path")" = "$root" ] || { echo "$path: is not in the subvolume $root" >&2 && exit 1; }
+    done
+    folder=$(mktemp -d -- "${root%/}/.mdfsck-XXXXXX")
+    # The lines come first, so that mdfsck can have everything removed even if this script is killed.
+    for path in "$@"; do
+        path=$(realpath -- "$path")
+        path=${path#"${root%/}"}
+        echo "$folder/snapshot$path"
+    done
+    btrfs subvolume snapshot -r "$root" "$folder/snapshot" >&2
+    ;;
+remove)
+    shift
+    for line in "$@"; do
+        case $line in
+        */../* | */..) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
+        /*.mdfsck-??????/snapshot | /*.mdfsck-??????/snapshot/*) ;;
+        *) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
+        esac
+        # Everything up to the first name of this script.
+        before=${line%%/.mdfsck-??????/snapshot*}
+        name=${line#"$before"/}
+        folder=$before/${name%%/*}
+        [ ! -e "$folder/snapshot" ] || btrfs subvolume delete "$folder/snapshot" >&2
+        [ ! -e "$folder" ] || rmdir -- "$folder"
+    done
+    ;;
+*)
+    echo "usage: $0 create PATH... | remove LINE..." >&2
+    exit 2
+    ;;
+esac

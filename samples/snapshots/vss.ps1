@@ -1,0 +1,113 @@
+# Makes shadow copies of the volumes that have the paths, all in one step, and exposes them in folders:
+#   mdfsck check --snapshot-with powershell.exe --snapshot-argument=-NoProfile --snapshot-argument=-File `
+#       --snapshot-argument=C:\mdfsck\vss.ps1 PATH...
+# Runs as administrator. Windows Server has diskshadow.exe, which makes one shadow copy set of several volumes, so that data and log
+# are of one moment. Other editions have no diskshadow.exe; there, all paths must be on one volume.
+#
+# By default no writer takes part: the files are as after a power failure, and mdfsck recovers them with their log. SQL Server does
+# not notice. With -Writers (--snapshot-argument=-Writers after the path of this file), SqlServerWriter stops all databases on these
+# volumes for a moment. SQL Server then records a backup in msdb; this may become the base of later differential backups.
+param(
+    [switch]$Writers,
+    [Parameter(Mandatory = $true, Position = 0)][ValidateSet('create', 'remove')][string]$Verb,
+    [Parameter(Position = 1, ValueFromRemainingArguments = $true)][string[]]$Lines
+)
+$ErrorActionPreference = 'Stop'
+# mdfsck reads UTF-8.
+[Console]::OutputEncoding = New-Object System.Text.UTF8Encoding $false
+$root = Join-Path $env:ProgramData 'mdfsck\shadows'
+$hasDiskShadow = [bool](Get-Command diskshadow.exe -ErrorAction SilentlyContinue)
+
+function Write-Note([string]$Text) { [Console]::Error.WriteLine($Text) }
+
+# Runs the commands of diskshadow.exe. Its output goes to stderr, since stdout is for the places of the snapshot.
+function Invoke-DiskShadow([string[]]$Commands) {
+    $file = [IO.Path]::GetTempFileName()
+    try {
+        [IO.File]::WriteAllLines($file, $Commands, [Text.Encoding]::Default)
+        & diskshadow.exe /s $file | ForEach-Object { Write-Note $_ }
+        if ($LASTEXITCODE -ne 0) { throw "diskshadow.exe ended with exit status $LASTEXITCODE" }
+    } finally {
+        Remove-Item -LiteralPath $file
+    }
+}
+
+function New-Snapshot([string[]]$Paths) {
+    $volumes = @(Get-CimInstance Win32_Volume | Where-Object { $_.Name -notlike '\\?\*' })
+    $folder = Join-Path $root ('mdfsck-' + [guid]::NewGuid().ToString('N'))
+    $used = @()
+    foreach ($path in $Paths) {
+        # A volume may be mounted in a folder of another one: the longest name is that of the file's volume.
+        $volume = $volumes | Where-Object { ($path + '\').StartsWith($_.Name, [StringComparison]::OrdinalIgnoreCase) } |
+            Sort-Object { $_.Name.Length } -Descending | Select-Object -First 1
+        if (-not $volume) { throw "${path}: is on no local volume" }
+        if ($used -notcontains $volume.Name) { $used += $volume.Name }
+        $place = Join-Path $folder ([string][array]::IndexOf($used, $volume.Name))
+        # The lines come first, so that mdfsck can have everything removed even if this script is ended.
+        [Console]::Out.WriteLine((Join-Path $place ($path + '\').Substring($volume.Name.Length)).TrimEnd('\'))
+    }
+    if (-not $hasDiskShadow -and $used.Count -gt 1) {
+        throw "the paths are on $($used.Count) volumes, and without diskshadow.exe their shadow copies are not of one moment"
+    }
+    New-Item -ItemType Directory -Path $folder | Out-Null
+    if (-not $hasDiskShadow) {
+        $made = Invoke-CimMethod -ClassName Win32_ShadowCopy -MethodName Create -Arguments @{ Volume = $used[0]; Context = 'ClientAccessible' }
+        if ($made.ReturnValue -ne 0) { throw "the shadow copy of $($used[0]) cannot be made: error $($made.ReturnValue)" }
+        $shadow = Get-CimInstance Win32_ShadowCopy | Where-Object { $_.ID -eq $made.ShadowID }
+        # The backslash makes the link lead to the root folder of the shadow copy.
+        cmd.exe /d /c mklink /d (Join-Path $folder '0') "$($shadow.DeviceObject)\" | ForEach-Object { Write-Note $_ }
+        if ($LASTEXITCODE -ne 0) {
+            Remove-CimInstance -InputObject $shadow
+            throw 'the shadow copy cannot be linked'
+        }
+        return
+    }
+    $commands = @("SET METADATA `"$(Join-Path $folder 'metadata.cab')`"", 'SET VERBOSE OFF')
+    if ($Writers) {
+        # SqlServerWriter must be there.
+        $commands += 'SET CONTEXT PERSISTENT', 'BEGIN BACKUP', 'WRITER VERIFY {a65faa63-5ea8-4ebc-9dbd-a0c4db26912a}'
+    } else {
+        $commands += 'SET CONTEXT PERSISTENT NOWRITERS'
+    }
+    $names = 0..($used.Count - 1)
+    $commands += $names | ForEach-Object { "ADD VOLUME `"$($used[$_])`" ALIAS mdfsck$_" }
+    $commands += 'CREATE'
+    if ($Writers) { $commands += 'END BACKUP' }
+    foreach ($name in $names) {
+        $place = Join-Path $folder ([string]$name)
+        New-Item -ItemType Directory -Path $place | Out-Null
+        $commands += "EXPOSE %mdfsck$name% `"$place`""
+    }
+    Invoke-DiskShadow $commands
+}
+
+function Remove-Snapshot([string[]]$Places) {
+    $pattern = '^' + [regex]::Escape($root) + '\\(mdfsck-[0-9a-f]{32})\\[0-9]+(\\|$)'
+    $folders = foreach ($place in $Places) {
+        if ($place -notmatch $pattern -or $place -match '\\\.\.(\\|$)') { throw "${place}: is no snapshot of this script" }
+        Join-Path $root $Matches[1]
+    }
+    foreach ($folder in ($folders | Sort-Object -Unique | Where-Object { Test-Path -LiteralPath $_ })) {
+        foreach ($place in Get-ChildItem -LiteralPath $folder -Directory -Force) {
+            if ($hasDiskShadow) {
+                $isExposed = Get-CimInstance Win32_ShadowCopy | Where-Object { "$($_.ExposedName)".TrimEnd('\') -eq $place.FullName }
+                if ($isExposed) { Invoke-DiskShadow "DELETE SHADOWS EXPOSED `"$($place.FullName)`"" }
+            } else {
+                $device = "$($place.Target)".TrimEnd('\')
+                Get-CimInstance Win32_ShadowCopy | Where-Object { $_.DeviceObject -eq $device } | Remove-CimInstance
+            }
+            # Deletes the empty folder or the link, never what a link leads to.
+            if (Test-Path -LiteralPath $place.FullName) { [IO.Directory]::Delete($place.FullName) }
+        }
+        Get-ChildItem -LiteralPath $folder -File -Force | Remove-Item
+        [IO.Directory]::Delete($folder)
+    }
+}
+
+try {
+    if ($Verb -eq 'create') { New-Snapshot $Lines } else { Remove-Snapshot $Lines }
+} catch {
+    Write-Note "vss.ps1: $_"
+    exit 1
+}
+exit 0

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Makes a snapshot of each ZFS dataset that has one of the paths, all of them in one step:
+#   mdfsck check --snapshot-with samples/snapshots/zfs.sh PATH...
+# ZFS shows the files of a snapshot in the folder .zfs/snapshot of its dataset. Datasets of one pool are of one moment; put data
+# and log into one pool. Needs the right to make and delete snapshots: root, or 'zfs allow USER snapshot,destroy,mount DATASET'.
+set -eu
+
+case ${1-} in
+create)
+    shift
+    # No other snapshot has this name.
+    folder=$(mktemp -d)
+    rmdir -- "$folder"
+    name=mdfsck-$(basename -- "$folder" | tr -cd 'A-Za-z0-9')
+    datasets=$(zfs list -H -o name -- "$@" | sort -u)
+    pools=$(printf '%s\n' "$datasets" | sed 's|/.*||' | sort -u)
+    if [ "$(printf '%s\n' "$pools" | wc -l)" -ne 1 ]; then
+        echo "the paths are in several pools, and ZFS makes snapshots of one moment only in one: $pools" >&2
+        exit 1
+    fi
+    # The lines come first, so that mdfsck can have everything removed even if this script is killed.
+    for path in "$@"; do
+        mount=$(zfs list -H -o mountpoint -- "$path")
+        path=$(realpath -- "$path")
+        echo "${mount%/}/.zfs/snapshot/$name${path#"${mount%/}"}"
+    done
+    # One dataset in each line.
+    IFS='
+'
+    set -f
+    # shellcheck disable=SC2086
+    set -- $datasets
+    for dataset in "$@"; do
+        shift
+        set -- "$@" "$dataset@$name"
+    done
+    zfs snapshot "$@"
+    ;;
+remove)
+    shift
+    for line in "$@"; do
+        case $line in
+        */../* | */..) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
+        /*/.zfs/snapshot/mdfsck-* | /.zfs/snapshot/mdfsck-*) ;;
+        *) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
+        esac
+        mount=${line%%/.zfs/snapshot/*}
+        name=${line#"$mount"/.zfs/snapshot/}
+        dataset=$(zfs list -H -o name -- "${mount:-/}")
+        snapshot=$dataset@${name%%/*}
+        ! zfs list -H -t snapshot -o name -- "$snapshot" >/dev/null 2>&1 || zfs destroy -- "$snapshot"
+    done
+    ;;
+*)
+    echo "usage: $0 create PATH... | remove LINE..." >&2
+    exit 2
+    ;;
+esac
