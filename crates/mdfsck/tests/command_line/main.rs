@@ -235,7 +235,8 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(looks::looks());
     #[cfg(target_os = "linux")]
     all.extend(snapshots::with_snapshots().into_iter().chain([read_only::judged()]));
-    all.extend(snapshots::with_snapshots().into_iter().chain(snapshot_with::with_snapshots_of_programs()));
+    #[cfg(target_os = "linux")]
+    all.extend(snapshot_with::with_snapshots_of_programs());
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
     all.extend(compare::comparisons());
