@@ -96,9 +96,12 @@ fn judge() -> Result<(), Failed> {
     Ok(())
 }
 
+/// The content and the properties of each file, by path.
+type State = BTreeMap<PathBuf, (Vec<u8>, Vec<i64>)>;
+
 /// The content and the properties of each file below a folder, without the time of the last read. The time of the last
 /// change of any kind is among them, which no program can set.
-fn state(folder: &Path) -> Result<BTreeMap<PathBuf, (Vec<u8>, Vec<i64>)>, Failed> {
+fn state(folder: &Path) -> Result<State, Failed> {
     let (mut folders, mut found) = (vec![folder.to_owned()], BTreeMap::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {

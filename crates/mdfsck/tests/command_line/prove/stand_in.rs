@@ -105,6 +105,9 @@ struct Server {
     said: String,
 }
 
+/// A file in a backup: logical name, type, number, and the path of the file that RESTORE writes.
+type InBackup = (String, char, u32, Option<PathBuf>);
+
 impl Server {
     fn load(root: &Path) -> Answer<Self> {
         let scenario = fs::read_to_string(root.join("scenario"))?.lines().map(str::to_owned).collect();
@@ -189,8 +192,8 @@ impl Server {
         Ok(0)
     }
 
-    /// The files of the database in the backup: logical name, type, number, path of the file that RESTORE writes.
-    fn in_backup(&self) -> Answer<Vec<(String, char, u32, Option<PathBuf>)>> {
+    /// The files of the database in the backup.
+    fn in_backup(&self) -> Answer<Vec<InBackup>> {
         let mut paths: Vec<PathBuf> =
             fs::read_dir(self.root.join("source"))?.map(|entry| Ok(entry?.path())).collect::<Answer<_>>()?;
         paths.sort();
