@@ -64,7 +64,7 @@ pub(crate) enum Command {
     /// findings and the numbers of its rows and pages, then the error counts and the minimum repair level. The parts
     /// that could not be verified are listed last.
     #[command(after_long_help = CHECK_EXAMPLES)]
-    Check(CheckArguments),
+    Check(Box<CheckArguments>),
 
     /// Recommend the cheapest way to recover from damage, and name the data that is lost
     ///

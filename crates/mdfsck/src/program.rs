@@ -84,7 +84,8 @@ fn has_ended_soon(child: &mut Child) -> io::Result<bool> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -180,7 +180,7 @@ impl Run {
     fn status(&self) -> u8 {
         let differs = self.count(Verdict::Differ) > 0 || self.listings.iter().any(|(_, listing)| !listing.is_equal());
         let is_complete = self.cases.iter().all(|case| matches!(case.verdict, Verdict::Agree | Verdict::Differ));
-        u8::from(differs) * Failure::CORRUPT | u8::from(!is_complete) * Failure::INCOMPLETE
+        (u8::from(differs) * Failure::CORRUPT) | (u8::from(!is_complete) * Failure::INCOMPLETE)
     }
 }
 

@@ -102,7 +102,8 @@ fn within(place: &Path, path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs;
 
@@ -162,7 +163,7 @@ mod tests {
             (&one, [printed(&[&snap]), b"\n".to_vec()].concat(), "line 2 that it printed is empty"),
             (&one, printed(&[&nowhere]), "nowhere cannot be opened"),
             (&one, printed(&[place.path()]), "a.mdf cannot be opened"),
-            (&[data.clone()], printed(&[&a]), "it is not a folder"),
+            (std::slice::from_ref(&data), printed(&[&a]), "it is not a folder"),
             (&[data.clone(), a.clone()], printed(&[&snap]), "one line for 2 paths"),
             (&[a.clone(), snap.join("a.mdf")], printed(&[&snap]), "two paths have the same name"),
             (&[a.clone(), b.clone(), data.clone()], printed(&[&snap, &snap]), "2 lines for 3 paths"),
