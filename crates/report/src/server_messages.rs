@@ -12,13 +12,23 @@ mod broker;
 mod catalog;
 mod columnstore;
 mod dbcc;
+mod dbcc_start;
 mod engine;
 mod filestream;
+mod opening;
+mod queries;
 mod repair;
+mod restore;
+mod storage;
 
 /// The families of messages, with their headings in docs/messages.md.
-static FAMILIES: [(&str, &[ServerMessage]); 7] = [
+static FAMILIES: [(&str, &[ServerMessage]); 12] = [
+    ("The machine: memory, processors, storage and operating system", storage::MESSAGES),
     ("Errors of the engine, of backup and restore", engine::MESSAGES),
+    ("Databases that do not open", opening::MESSAGES),
+    ("Backup and restore", restore::MESSAGES),
+    ("Queries and connections", queries::MESSAGES),
+    ("Snapshot and arguments of DBCC", dbcc_start::MESSAGES),
     ("What DBCC says about its own run", dbcc::MESSAGES),
     ("Repair", repair::MESSAGES),
     ("The catalog", catalog::MESSAGES),
@@ -26,6 +36,9 @@ static FAMILIES: [(&str, &[ServerMessage]); 7] = [
     ("FILESTREAM", filestream::MESSAGES),
     ("Service Broker", broker::MESSAGES),
 ];
+
+/// The rows that explain errors of the operating system. Their numbers are no message numbers.
+pub(crate) const OS_ERRORS: [u16; 5] = [112, 665, 1117, 1130, 1450];
 
 /// The start of docs/messages.md.
 const PREFACE: &str = "# Messages of SQL Server that no check gives

@@ -19,6 +19,13 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         NOTHING,
     ),
     row(
+        9642,
+        "a connection of Service Broker, mirroring or an availability group failed",
+        "The connection between two endpoints of servers was lost or refused. Nothing is damaged, but data that the other server should get is late.",
+        "The error, the state and the address in the message; the network, the firewall, and the certificates and logins of both endpoints.",
+        "Repair the connection, and look whether mirroring or the availability group goes on by itself.",
+    ),
+    row(
         9667,
         "services analyzed",
         "The message counts objects of this kind that the Service Broker checks examined.",

@@ -451,9 +451,11 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         8921,
         "the check stopped while it collected facts",
-        "DBCC could not write or read its work data: tempdb is full or damaged, or a system table of the database is damaged.",
-        FREE_SPACE,
-        "Give tempdb more space, and run the command again. If the message comes again, run 'mdfsck check', which needs no tempdb, and continues after damaged system tables.",
+        "DBCC could not write or read its work data: tempdb is full or damaged, its hidden snapshot failed, or a system table of the database is damaged. \
+         The message alone does not show that the database is damaged, and what DBCC printed before it is not the whole result.",
+        "The messages before: 1105 (tempdb is full), 17053, 5128, 665 or 1450 with a file name that contains MSSQL_DBCC (the snapshot failed), 5278 or 8967 with state 216 (the snapshot is older than a page). \
+         Free space of tempdb, and of the volumes that hold the data files.",
+        "Remove the cause, and run the command again. If the message comes again, run 'mdfsck check', which needs no tempdb and no snapshot, and continues after damaged system tables.",
     ),
     row(
         8954,
@@ -466,9 +468,10 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
         8957,
         "the result of a DBCC command, in the error log",
         "This message says who ran which check with which options, how many errors were found and repaired, and how long \
-         the check took.",
-        "The number of errors, and an elapsed time much longer than usual.",
-        "If the number of errors is not 0, run the check again with NO_INFOMSGS and ALL_ERRORMSGS, or run 'mdfsck check --no-infomsgs'. Act on the errors that the check shows.",
+         the check took. A run that was cut off also writes this line, with the errors that it had found until then: 'found 0 errors' \
+         then proves nothing.",
+        "The number of errors, an elapsed time that is much longer or shorter than usual, and 17053, 926, 8921, 5235, 5269 or MSSQL_DBCC in the lines around it, which show that the run was cut off.",
+        "If the number of errors is not 0, run the check again with NO_INFOMSGS and ALL_ERRORMSGS, or run 'mdfsck check --no-infomsgs'. Act on the errors that the check shows. If the run was cut off, repeat it, or run 'mdfsck check' on a backup.",
     ),
     row(
         8967,

@@ -83,9 +83,13 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         926,
         "the database is marked suspect",
-        "Recovery of the database failed earlier, so it cannot be opened.",
-        "The first error in the error log for this database since the server started: 823, 824, 3414, 9003, 9004, 5171 to 5173.",
-        "Copy all files first. Do not detach the database: SQL Server may refuse to attach it again. Run 'mdfsck \
+        "Recovery of the database failed earlier, so it cannot be opened. There is a harmless case: while a DBCC command runs, the \
+         message is about the hidden snapshot of DBCC, which has the name of the database. The database itself is then ONLINE and not \
+         damaged; only the check was cut off.",
+        "Does sys.databases show the database as SUSPECT or as ONLINE? If ONLINE, look for 17053, 5128, 1823, 665 or 1450 with a file name that contains \
+         MSSQL_DBCC. If SUSPECT, look for the first error for this database since the server started: 823, 824, 3313, 3414, 9003, 9004, 5171 to 5173.",
+        "If the database is ONLINE: run the check again with more free space or fewer writes, or run 'mdfsck check' on a backup, which needs no \
+         snapshot. If it is SUSPECT: copy all files first. Do not detach the database: SQL Server may refuse to attach it again. Run 'mdfsck \
          check' on the copies to see what is damaged, then restore.",
     ),
     row(
@@ -134,7 +138,8 @@ pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
         3241,
         "the backup file is not valid",
-        "The file is damaged, not a backup, encrypted or compressed by another program, or was written by a newer version.",
+        "The file is damaged, not a backup, encrypted or compressed by another program, or was written by a newer version. Early builds of SQL Server \
+         2016 to 2019 also wrote compressed backups of databases with TDE that cannot be restored.",
         "'mdfsck info' shows what the file is and which version wrote it.",
         "Copy the file again in binary mode, or unpack it, or restore it on the server version that wrote it or on a newer version.",
     ),

@@ -12,6 +12,20 @@ const FILESTREAM_RESTORE: &str =
 /// The messages, by number.
 pub(super) static MESSAGES: &[ServerMessage] = &[
     row(
+        5571,
+        "the list of deleted FILESTREAM files cannot be read",
+        "FILESTREAM keeps a system table of files that it may delete (garbage collection), and could not read this table. Damage of the database is possible.",
+        "Earlier messages about the database: 823, 824, 5572.",
+        "Run 'mdfsck check' on the files or a backup: it checks this table like every other table. Restore if it finds damage.",
+    ),
+    row(
+        5572,
+        "a FILESTREAM operation failed because of possible damage",
+        "An operation on a file of the container failed, because the database and the container do not match, or because one of them is damaged.",
+        FILESTREAM_LOOK,
+        "Run 'mdfsck check' on the database files, and DBCC CHECKDB for the container, which mdfsck does not read. Restore the database and the container from the same backup if something is missing.",
+    ),
+    row(
         7903,
         "an orphaned FILESTREAM file",
         "The container has a file to which no row points.",
