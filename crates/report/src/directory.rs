@@ -210,24 +210,53 @@ pub fn near(key: &str) -> Vec<String> {
     near
 }
 
-/// Known numbers that differ from `digits` by one typing error; numbers that begin with `digits` come first. If no
-/// number is that close, the result is the next lower and the next higher known number.
+/// Known numbers that differ from `digits` by one typing error and have the same subject, nearest first. A number of
+/// another subject would send its reader to advice for another problem, so it is not offered.
 fn near_numbers(digits: &str) -> Vec<String> {
+    let Ok(number) = digits.parse::<u16>() else { return Vec::new() };
     let known: BTreeSet<u16> = listed().iter().filter_map(|entry| entry.number).collect();
-    let number: u16 = digits.parse().unwrap_or(u16::MAX);
     let mut near: Vec<_> = known
         .iter()
+        .filter(|&&other| subject(other).is_some() && subject(other) == subject(number))
         .map(|&other| (other, other.to_string()))
         .filter(|(_, text)| distance(digits, text) <= 1)
-        .map(|(other, text)| (!text.starts_with(digits), other.abs_diff(number), other))
+        .map(|(other, _)| (other.abs_diff(number), other))
         .collect();
     near.sort_unstable();
-    let mut near: Vec<u16> = near.into_iter().map(|(_, _, other)| other).collect();
-    if near.is_empty() {
-        near.extend(known.range(..number).next_back());
-        near.extend(known.range(number..).next());
-    }
-    near.iter().map(u16::to_string).collect()
+    near.into_iter().map(|(_, other)| other.to_string()).collect()
+}
+
+/// The subjects of SQL Server's messages, each with the first and last number of a range.
+const SUBJECTS: [(&str, u16, u16); 22] = [
+    ("pages and memory", 800, 859),
+    ("opening a database", 900, 999),
+    ("space", 1100, 1199),
+    ("creating a database", 1800, 1899),
+    ("DBCC", 2500, 2599),
+    ("backup and restore", 3000, 3299),
+    ("recovery", 3300, 3499),
+    ("catalog", 3850, 3859),
+    ("restore of the log", 4300, 4399),
+    ("changing a database", 5000, 5099),
+    ("files", 5100, 5199),
+    ("DBCC", 5200, 5299),
+    ("FILESTREAM", 5500, 5599),
+    ("checkpoints", 5900, 5999),
+    ("off-row values", 7100, 7199),
+    ("DBCC", 7900, 7999),
+    ("running a query", 8600, 8699),
+    ("DBCC", 8900, 8999),
+    ("log", 9000, 9099),
+    ("Service Broker", 9600, 9799),
+    ("start of the server", 17000, 17299),
+    ("encryption", 33100, 33199),
+];
+
+/// The subject of a message number; `None` if it is unknown, or if the number is one of the operating system.
+fn subject(number: u16) -> Option<&'static str> {
+    let is_of_system = server_messages::OS_ERRORS.contains(&number);
+    let (name, ..) = SUBJECTS.iter().find(|(_, first, last)| (*first..=*last).contains(&number))?;
+    (!is_of_system).then_some(name)
 }
 
 /// IDs that contain `key`, then IDs that differ from `key` in a few letters.
