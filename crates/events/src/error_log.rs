@@ -4,14 +4,12 @@
 //! written, and the other lines have the rates. An export of the log lists the newest line first, so it contains the
 //! first line of a report after the other lines.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 
+use crate::lines::Lines;
 use crate::moment::offset_minutes;
-use crate::text::Utf8;
 use crate::{Clock, Moment};
 
-/// Number of bytes to read of each line; lines about checkpoints are much shorter.
-const LINE_BYTES: usize = 4096;
 /// Maximum number of lines about checkpoints to keep, about 100 bytes each.
 const MAX_LINES: usize = 1_000_000;
 
@@ -126,13 +124,12 @@ struct Kept {
 /// # Errors
 /// Errors of `input`, and an error if there are more lines about checkpoints than the limit.
 pub fn read(input: impl Read) -> io::Result<ErrorLog> {
-    let mut text = BufReader::new(Utf8::new(input));
-    let (mut kept, mut line) = (Vec::new(), Vec::new());
+    let mut lines = Lines::new(input);
+    let mut kept = Vec::new();
     // Number of lines with a later time than the previous line, minus the number of lines with an earlier time. The
     // result is negative for exports.
     let (mut rising, mut last) = (0i64, None);
-    while next_line(&mut text, &mut line)? {
-        let text = String::from_utf8_lossy(&line);
+    while let Some(text) = lines.next_line()? {
         let Some(line) = Line::read(&text) else { continue };
         rising += last.map_or(0, |last| line.at.cmp(&last) as i64);
         last = Some(line.at);
@@ -149,28 +146,6 @@ pub fn read(input: impl Read) -> io::Result<ErrorLog> {
         kept.reverse();
     }
     Ok(joined(kept))
-}
-
-/// Reads the next line, and stores at most its first `LINE_BYTES` bytes in `line`. Returns `false` at the end of the
-/// file.
-fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    line.clear();
-    let mut is_any = false;
-    loop {
-        let bytes = text.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(is_any);
-        }
-        is_any = true;
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
-        line.extend(part.iter().take(LINE_BYTES - line.len()));
-        let used = part.len() + usize::from(end.is_some());
-        text.consume(used);
-        if end.is_some() {
-            return Ok(true);
-        }
-    }
 }
 
 /// Combines the lines about each slow checkpoint: the first line of the report, and the later lines that the same

@@ -13,6 +13,7 @@ pub mod checkpoints;
 pub mod error_log;
 mod event;
 mod kind;
+mod lines;
 mod moment;
 mod text;
 pub mod xel;
@@ -20,4 +21,5 @@ pub mod xml;
 
 pub use event::{Event, Value, unique_names};
 pub use kind::{IDENTIFY_BYTES, Kind, identify};
+pub use lines::Lines;
 pub use moment::{Clock, Moment};

@@ -1,6 +1,9 @@
-//! `mdfsck explain`: explains checks, messages and limits.
+//! `mdfsck explain`: explains checks, messages and limits, and a pasted text with messages.
+
+use std::io;
 
 use report::directory::{self, Entries};
+use report::pasted::Pasted;
 
 use crate::cli::ExplainArguments;
 use crate::failure::Failure;
@@ -29,6 +32,9 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<u8, Failure> {
         })?;
         return Ok(0);
     }
+    if arguments.keys.iter().any(|key| key == PASTED) {
+        return pasted(arguments);
+    }
     let mut entries = Entries::default();
     for key in keys(&arguments.keys) {
         let found = Entries::find(&key);
@@ -42,6 +48,37 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<u8, Failure> {
         false => entries.write(out),
     })?;
     Ok(0)
+}
+
+/// The key that stands for a text on standard input.
+const PASTED: &str = "-";
+
+/// Explains an error log or output of DBCC on standard input.
+fn pasted(arguments: &ExplainArguments) -> Result<u8, Failure> {
+    if arguments.keys.len() > 1 {
+        return Err(Failure::usage("-: reads the messages from standard input; give no other number or ID"));
+    }
+    let pasted = Pasted::read(io::stdin().lock())
+        .map_err(|cause| Failure::unable(format!("standard input: cannot be read: {cause}")))?;
+    if pasted.is_empty() {
+        return Err(nothing_recognized(&pasted));
+    }
+    output::print(|out| match arguments.json {
+        true => pasted.write_json(out),
+        false => pasted.write(out),
+    })?;
+    Ok(0)
+}
+
+fn nothing_recognized(pasted: &Pasted) -> Failure {
+    let unknown: Vec<String> = pasted.unknown().map(|number| number.to_string()).collect();
+    let found = match unknown.is_empty() {
+        true => "no message of SQL Server was recognized".to_owned(),
+        false => format!("no explanation for message {}", unknown.join(", ")),
+    };
+    Failure::usage(format!(
+        "standard input: {found}; paste lines such as 'Error: 824, Severity: 24, State: 2.' or 'Msg 8976, Level 16, State 1'"
+    ))
 }
 
 /// Splits the words into keys. A pasted `Msg 8976, Level 16, State 1` is one key even without quotes.

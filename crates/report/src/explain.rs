@@ -207,7 +207,8 @@ pub(crate) fn message(check: &Check) -> String {
     text
 }
 
-fn capitalised(text: &str) -> String {
+/// The text with a capital first letter.
+pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -41,6 +41,7 @@ pub mod not_verified;
 pub mod page_dump;
 pub mod parity;
 pub mod parts;
+pub mod pasted;
 pub mod server_messages;
 pub mod statistics;
 pub mod summary;

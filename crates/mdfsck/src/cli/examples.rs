@@ -242,6 +242,7 @@ Examples:
   mdfsck explain 8976
   mdfsck explain tree.child-unseen
   mdfsck explain 'Error: 824, Severity: 24, State: 2.'
+  mdfsck explain - < ERRORLOG             says what happened, causes first, and what to do next
   mdfsck explain --all                    prints one line per check and limit";
 
 pub(super) const ADVISE_EXAMPLES: &str = "\

@@ -414,7 +414,8 @@ pub(crate) struct ExtractArguments {
 
 #[derive(Args)]
 pub(crate) struct ExplainArguments {
-    /// Message number, check ID, or limit ID; without one of these, all are listed
+    /// Message number, check ID, or limit ID; without one of these, all are listed; - reads a pasted error log or output of
+    /// DBCC from standard input, and says what happened, causes first, and what to do next
     #[arg(value_name = "ID|MSG", conflicts_with = "all")]
     pub(crate) keys: Vec<String>,
 

@@ -41,6 +41,7 @@ mod made;
 mod many;
 #[cfg(all(feature = "lab", unix))]
 mod pages;
+mod pasted;
 #[cfg(all(feature = "lab", unix))]
 mod prove;
 #[cfg(all(feature = "lab", target_os = "linux"))]
@@ -82,6 +83,7 @@ use backups::with_backups;
 use database::with_database;
 use explain::explanations;
 use forms::forms;
+use pasted::pasted_texts;
 use subjects::with_databases;
 
 /// The number of tests per processor that run at the same time.
@@ -98,7 +100,7 @@ fn main() {
     // Most of the time, a test waits for a disk, for a file to settle, or for a hanging program.
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     arguments.test_threads.get_or_insert(AT_ONCE * processors);
-    let alone = without_database().into_iter().chain(explanations()).chain(with_lab());
+    let alone = without_database().into_iter().chain(explanations()).chain(pasted_texts()).chain(with_lab());
     let mut trials: Vec<Trial> = alone.map(|(name, test)| trial(name, test, None)).collect();
     trials.extend(with_databases(with_database().into_iter().chain(forms()).collect()));
     trials.extend(subjects::with_chains(with_backups()));

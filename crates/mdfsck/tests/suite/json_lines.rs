@@ -332,6 +332,17 @@ fn events(lines: &mut Lines) {
 fn explanations(lines: &mut Lines) {
     assert_eq!(lines.run(&["explain", "--json"], &[]), 0);
     assert_eq!(lines.run(&["explain", "--json", "8976", "2570", "823", "tree.compressed-entries"], &[]), 0);
+    // The hidden snapshot of DBCC has failed, so 926 is not about the database.
+    let pasted = "Msg 5128, Level 17, State 2, Line 1\nWrite to sparse file 'D:\\a.mdf:MSSQL_DBCC9' failed\n\n\
+                  Msg 926, Level 21, State 6, Line 1\nDatabase 'a' cannot be opened\n\nMsg 14420, Level 16, State 1\n";
+    let folder = folder();
+    let path = folder.path().join("pasted.txt");
+    fs::write(&path, pasted).unwrap();
+    let mut explain = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+    let output = explain.args(["explain", "-", "--json"]).stdin(File::open(path).unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    lines.add(&output.stdout, "explain -");
+    lines.must_have("pasted_case");
 }
 
 fn histories(lines: &mut Lines) {

@@ -6,11 +6,15 @@ use serde::Serialize;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum ExplainLine {
+pub(crate) enum ExplainLine<'a> {
     ExplainedCheck(ExplainedCheck),
     ExplainedMessage(ExplainedMessage),
     ExplainedLimit(ExplainedLimit),
     Listed(Listed),
+    PastedEvent(PastedEvent<'a>),
+    PastedCase(PastedCase<'a>),
+    NextCommand(NextCommand),
+    PastedSummary(PastedSummary),
 }
 
 /// The explanation of a check.
@@ -81,4 +85,69 @@ pub(crate) struct Listed {
     pub(crate) id: Option<&'static str>,
     /// The subject of the entry, in a few words.
     pub(crate) title: String,
+}
+
+/// Messages of a pasted text with the same number about the same object. Causes come before what follows from them.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PastedEvent<'a> {
+    /// Number of the message, or of the operating system error inside a message.
+    pub(crate) number: u16,
+    /// The subject of the message, in a few words.
+    pub(crate) title: String,
+    /// The part of the server that the message is about, from the bottom up: `machine`, `storage`, `files`, `log`,
+    /// `pages`, `findings`, `recovery`, `state`, `snapshot`, `backup`, `run`, `totals`, `repair`, `other`.
+    pub(crate) layer: &'static str,
+    /// Whether the message only follows from other messages.
+    pub(crate) follows: bool,
+    /// The database as the text names it; null if the text does not name it.
+    pub(crate) database: Option<&'a str>,
+    /// The table or other object; null if the messages name none.
+    pub(crate) object: Option<&'a str>,
+    /// The lowest index ID in the messages.
+    pub(crate) index_id: Option<u32>,
+    /// The first page that each message names, at most 200 pages.
+    pub(crate) pages: Vec<String>,
+    /// Names of files, without folders, at most three.
+    pub(crate) files: Vec<&'a str>,
+    /// The operating system error in the messages.
+    pub(crate) os_error: Option<u32>,
+    /// Number of messages.
+    pub(crate) count: u64,
+    /// Time of the first message, by the server's clock; null if the text has no times.
+    pub(crate) first: Option<String>,
+    /// Time of the last message.
+    pub(crate) last: Option<String>,
+}
+
+/// A case in which one message of a pasted text changes the meaning of another message.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PastedCase<'a> {
+    /// The meaning of the messages together.
+    pub(crate) text: &'a str,
+}
+
+/// A step to do next.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct NextCommand {
+    /// Position of the step, from 1.
+    pub(crate) n: usize,
+    /// What to do and why.
+    pub(crate) what: &'static str,
+    /// The command to run. `FILES` stands for the data and log files, `BACKUPS` for the folder of the backups.
+    pub(crate) command: Option<&'static str>,
+}
+
+/// The last line about a pasted text.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct PastedSummary {
+    /// Number of messages that were recognized.
+    pub(crate) messages: u64,
+    /// Numbers that cannot be explained.
+    pub(crate) unknown: Vec<u32>,
+    /// Whether all of the text was read and all of its messages are listed.
+    pub(crate) complete: bool,
 }

@@ -27,7 +27,7 @@ enum AnyLine {
     Comparison(comparison::ComparisonLine<'static>),
     Events(events::EventLine<'static>),
     Checkpoints(checkpoints::CheckpointsLine<'static>),
-    Explain(explain::ExplainLine),
+    Explain(explain::ExplainLine<'static>),
     Export(export::ExportLine<'static>),
     History(history::HistoryLine<'static>),
     Parts(parts::PartsLine<'static>),
