@@ -4,7 +4,7 @@ use crate::backups::{self, Search};
 use crate::damage::Damage;
 use crate::plan::{Plan, Request, Situation};
 use crate::restore::based_on;
-use crate::statements::{self, BY_HAND, check_again, is_plain};
+use crate::statements::{self, BY_HAND, check_again, is_plain, stopping_on_errors};
 use crate::step::{Action, Step};
 
 /// Makes the plan for a damaged backup.
@@ -72,7 +72,7 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
                     sql.push(statements::restore(&quoted, set)?);
                 }
                 sql.extend([format!("RESTORE DATABASE {quoted} WITH RECOVERY;"), check_again(name)]);
-                Some(sql)
+                Some(stopping_on_errors(sql))
             });
             older.sql = statements.unwrap_or(vec![BY_HAND.to_owned()]);
             older.pages = pages.iter().copied().collect();

@@ -13,7 +13,7 @@ use crate::part::{Part, part};
 use crate::plan::{Request, needs_restore};
 use crate::repairs::{argument, object_name};
 use crate::set_maps;
-use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore, tail_file};
+use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore, stopping_on_errors, tail_file};
 use crate::step::{Action, LossSummary, Step};
 use crate::without_backup::{export, without_backup};
 
@@ -136,10 +136,9 @@ fn tail(name: &str, file: &str) -> Vec<String> {
         "USE [master];".to_owned(),
         "-- Back up the tail of the log, with everything since the last log backup, to a file that does not exist yet. The\n\
          -- database is then offline until the last statement, WITH RECOVERY. If this backup fails, nothing below runs: the work since the\n\
-         -- last log backup is only in this log. WITH NORECOVERY, CONTINUE_AFTER_ERROR backs up the tail of a damaged database."
+         -- last log backup is only in this log. The same holds for each restore. WITH NORECOVERY, CONTINUE_AFTER_ERROR backs up the tail of a damaged database."
             .to_owned(),
         format!("BACKUP LOG {name} TO DISK = {file}\n    WITH NORECOVERY;"),
-        "IF @@ERROR <> 0 SET NOEXEC ON;".to_owned(),
     ]
 }
 
@@ -203,7 +202,7 @@ fn page_statements(name: &str, pages: &[PageId], usable: &Usable) -> Option<Vec<
         }
     }
     sql.extend(recovery(&quoted, name, &file));
-    Some(sql)
+    Some(stopping_on_errors(sql))
 }
 
 fn file_restore(
@@ -246,7 +245,7 @@ fn file_restore(
             });
         }
         sql.extend(recovery(&quoted, name, &tail_file));
-        Some(sql)
+        Some(stopping_on_errors(sql))
     })();
     step.sql = sql.unwrap_or(vec![BY_HAND.to_owned()]);
     step
@@ -302,7 +301,7 @@ fn database_restore(
             true => sql.extend(recovery(&quoted, name, &tail_file)),
             false => sql.extend([format!("RESTORE DATABASE {quoted} WITH RECOVERY;"), check_again(name)]),
         }
-        Some(sql)
+        Some(stopping_on_errors(sql))
     })();
     step.sql = sql.unwrap_or(vec![BY_HAND.to_owned()]);
     step

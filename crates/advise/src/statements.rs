@@ -14,6 +14,10 @@ use crate::plan::Request;
 /// The comment that replaces statements that cannot be written.
 pub(crate) const BY_HAND: &str = "-- A name or path is not plain text: write the statements by hand.";
 
+/// The statement behind each backup and restore of a sequence: after an error, the server executes nothing more, so
+/// that it does not recover the database at an earlier point in time.
+const STOP_ON_ERROR: &str = "IF @@ERROR <> 0 SET NOEXEC ON;";
+
 /// The maximum number of file names to try for the tail of the log.
 const MOST_TAILS: u32 = 100;
 
@@ -62,6 +66,17 @@ pub(crate) fn commented(text: &str) -> String {
     // sqlcmd replaces variables in comments too.
     let lines = text.split(ends_line).map(|line| format!("-- {}", line.replace("$(", "$ (")));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A sequence of statements that stops at the first backup or restore that fails.
+pub(crate) fn stopping_on_errors(sql: Vec<String>) -> Vec<String> {
+    let may_fail = |sql: &str| sql.starts_with("RESTORE ") || sql.starts_with("BACKUP ");
+    sql.into_iter()
+        .flat_map(|sql| {
+            let check = may_fail(&sql).then(|| STOP_ON_ERROR.to_owned());
+            [Some(sql), check].into_iter().flatten()
+        })
+        .collect()
 }
 
 /// A list of pages in the form that RESTORE expects: `1:57, 1:202`.
@@ -125,6 +140,14 @@ mod tests {
         for name in ["$(x)", "a\nb", "a\nGO\nDROP TABLE b", "a\r!!dir", "a\u{2028}GO", "a\u{85}b"] {
             assert_eq!(database(name), None, "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_sequence_stops_at_the_first_restore_that_fails() {
+        let sql = ["USE [master];", "-- RESTORE LOG [a]", "RESTORE LOG [a] FROM DISK = N'b'"].map(str::to_owned);
+        let stopping = stopping_on_errors(sql.to_vec());
+        assert_eq!(stopping.last().map(String::as_str), Some(STOP_ON_ERROR));
+        assert_eq!(stopping.len(), 4);
     }
 
     #[test]

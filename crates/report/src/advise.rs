@@ -196,16 +196,26 @@ pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
         if let Some(command) = &step.command {
             writeln!(out, "-- Run: {}", script_text(command))?;
         }
-        let is_guarded = step.sql.iter().any(|sql| runs(sql));
-        if is_guarded {
-            writeln!(out, "-- To run step {}, delete the next line.\nSET NOEXEC ON;", number + 1)?;
-        }
-        for sql in &step.sql {
-            writeln!(out, "{sql}")?;
-        }
-        if is_guarded {
-            writeln!(out, "SET NOEXEC OFF;")?;
-        }
+        write_statements(number + 1, &step.sql, out)?;
+    }
+    Ok(())
+}
+
+/// Writes the statements of a step behind a guard: a server executes none of them until a person deletes the guard.
+/// Comments at the beginning may tell what to do outside of the server first, so they precede the guard.
+fn write_statements(number: usize, sql: &[String], out: &mut dyn io::Write) -> io::Result<()> {
+    let is_of_start = |sql: &&String| !runs(sql) || sql.starts_with("USE ");
+    let start = sql.iter().take_while(is_of_start).count();
+    let (start, rest) = sql.split_at(start);
+    let (statements, comments): (Vec<&String>, Vec<&String>) = start.iter().partition(|sql| runs(sql));
+    comments.iter().try_for_each(|sql| writeln!(out, "{sql}"))?;
+    let is_guarded = sql.iter().any(|sql| runs(sql));
+    if is_guarded {
+        writeln!(out, "-- To run step {number}, delete the next line.\nSET NOEXEC ON;")?;
+    }
+    statements.into_iter().chain(rest).try_for_each(|sql| writeln!(out, "{sql}"))?;
+    if is_guarded {
+        writeln!(out, "SET NOEXEC OFF;")?;
     }
     Ok(())
 }

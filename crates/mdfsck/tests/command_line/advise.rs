@@ -37,6 +37,11 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 let is_statement = |line: &&str| line.starts_with("     ") || line.starts_with("   run ");
                 let wide = shown.lines().find(|line| !is_statement(line) && line.chars().count() > 80);
                 ensure(wide.is_none(), format!("{kind}: {wide:?}"))?;
+                let file = format!("{kind}.sql");
+                run_any(folder, &["advise", kind, "--script", &file]);
+                let script = fs::read_to_string(folder.join(file))?;
+                nothing_runs(&script)?;
+                outside_comes_first(&script)?;
             }
             let lost = advise(folder, &["bit-rot"])?;
             let loss = lost.iter().find(|line| line["kind"] == "loss").ok_or("no loss")?;
@@ -104,6 +109,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             let script = fs::read_to_string(folder.join("plan.sql"))?;
             ensure(script.contains(" REPLACE, NORECOVERY;"), script.clone())?;
             nothing_runs(&script)?;
+            outside_comes_first(&script)?;
             ensure(step["cannot_restore"].as_str().is_some_and(|lost| lost.contains("2024-02-01")), step.to_string())
         }),
         ("a backup whose copy is damaged too is skipped for the next older one, and said", |folder| {
@@ -226,6 +232,21 @@ fn nothing_runs(script: &str) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Requires that everything to do outside of the server precedes the guard of the statements that depend on it: the
+/// command to run, and the advice to copy files.
+fn outside_comes_first(script: &str) -> Result<(), Failed> {
+    for step in script.split("\n-- Step ").skip(1) {
+        let guarded = step.split_once("SET NOEXEC ON;").map_or("", |(_, guarded)| guarded);
+        ensure(
+            !guarded.contains("-- Run: ") && !guarded.contains("opy the files") && !guarded.contains("opy its files"),
+            step,
+        )?;
+    }
+    let saves = script.find("mdfsck export");
+    let destroys = ["REPAIR_ALLOW_DATA_LOSS)", " REPLACE,"].iter().filter_map(|statement| script.find(statement)).min();
+    ensure(saves.is_none() || destroys.is_none() || saves < destroys, script)
 }
 
 fn run_any(folder: &Path, arguments: &[&str]) {

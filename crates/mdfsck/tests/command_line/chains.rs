@@ -89,11 +89,14 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 ensure(status == 0, script.clone())?;
                 let order = [
                     "-- Restores",
-                    "USE [master];",
                     "IF DB_ID(N'workload') IS NOT NULL SET NOEXEC ON;",
+                    "USE [master];",
                     "RESTORE DATABASE [workload]",
+                    "IF @@ERROR <> 0 SET NOEXEC ON;",
                     "RESTORE LOG",
+                    "IF @@ERROR <> 0 SET NOEXEC ON;",
                     "RESTORE LOG",
+                    "IF @@ERROR <> 0 SET NOEXEC ON;",
                     "WITH RECOVERY;",
                     "SET NOEXEC OFF;",
                 ];
@@ -101,6 +104,8 @@ pub(super) fn with_chains() -> Vec<(&'static str, Test)> {
                 for part in order {
                     rest = rest.split_once(part).ok_or(format!("{part} is not in its place: {script}"))?.1;
                 }
+                let first = script.lines().find(|line| !line.is_empty() && !line.starts_with("--"));
+                ensure(first.is_some_and(|line| line.starts_with("IF DB_ID(")), "the guard is the first statement")?;
                 let stop = format!("STOPAT = N'{}'", moment.replace(' ', "T"));
                 let statements = script.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n");
                 ensure(

@@ -63,8 +63,9 @@ pub fn write(found: &Found<'_>, out: &mut dyn io::Write) -> io::Result<()> {
             "-- DB_ID. If the existing database still works, back up the tail of its log first (BACKUP LOG ... WITH \
              NORECOVERY)."
         )?;
-        writeln!(out, "USE [master];")?;
+        writeln!(out, "-- If a restore fails, nothing below it runs.")?;
         writeln!(out, "IF DB_ID({}) IS NOT NULL SET NOEXEC ON;", literal(&database.database))?;
+        writeln!(out, "USE [master];")?;
         let stops = |moment: &Moment| found.detour.as_ref().map_or(moment.stops, |detour| detour.stops);
         let stop = found.at.as_ref().filter(|(_, moment)| stops(moment));
         statements(database, path, stop.map(|(time, _)| time.as_str()), out)?;
@@ -106,7 +107,7 @@ fn statements(database: &DatabaseChains, path: &Chain, stop: Option<&str>, out: 
         if let Some(time) = stop.filter(|_| what == "LOG" && number + STOPPED >= path.steps.len()) {
             writeln!(out, "       STOPAT = {},", literal(&time.replace(' ', "T")))?;
         }
-        writeln!(out, "       NORECOVERY;")?;
+        writeln!(out, "       NORECOVERY;\nIF @@ERROR <> 0 SET NOEXEC ON;")?;
     }
     writeln!(out, "\n-- Nothing more can be restored after this.\nRESTORE DATABASE {name} WITH RECOVERY;")?;
     writeln!(out, "SET NOEXEC OFF;")
