@@ -3,6 +3,7 @@
 mod build;
 mod chain;
 mod crash;
+mod redact;
 
 use std::fmt::Display;
 use std::fs;
@@ -20,6 +21,7 @@ use crate::{output, size};
 pub(crate) use build::Build;
 use chain::ChainArguments;
 use crash::CrashArguments;
+use redact::RedactArguments;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +37,8 @@ Examples:
           writes a database as after a crash: for each page of its tables, some changes are only in the log
   mdfsck lab damage sales.mdf -o broken --kind lost-write --seed 3
           writes a damaged copy, and prints the messages to expect
+  mdfsck lab redact sales.mdf -o redacted
+          writes a copy with other names and values and the same findings, for somebody who must not see the data
   mdfsck lab backup practice -o backups --stripes 3 --compressed
           writes a compressed backup of this database in three stripes
   mdfsck lab backup broken --kind diff --since practice -o backups
@@ -57,6 +61,14 @@ pub(crate) enum LabCommand {
     /// Prints the damage and the messages to expect; a check reports at least one of these messages. The same seed
     /// causes the same damage.
     Damage(DamageArguments),
+
+    /// Copy a database with other names and other values
+    ///
+    /// A check of the copy has the same findings, except for names and values. Texts and numbers keep their lengths, their
+    /// order and which of them are equal; a wrong checksum stays wrong. The secret from which the new values derive is
+    /// forgotten. Lists what could not be changed (exit status 16), and leaves out log files. For a backup, run 'mdfsck
+    /// extract' first.
+    Redact(RedactArguments),
 
     /// Write a backup of a database
     ///
@@ -299,6 +311,7 @@ pub(crate) fn run(command: &LabCommand) -> Result<u8, Failure> {
     match command {
         LabCommand::New(arguments) => new(arguments),
         LabCommand::Damage(arguments) => damage(arguments),
+        LabCommand::Redact(arguments) => redact::run(arguments),
         LabCommand::Backup(arguments) => backup(arguments),
         LabCommand::Crash(arguments) => crash::run(arguments),
         LabCommand::Chain(arguments) => chain::run(arguments),

@@ -4,7 +4,7 @@ use catalog::{Database, Index, IndexType, Rowset, RowsetColumn, column_status};
 
 /// The origin of the values in an index column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// The table column with this ID.
     Column(u32),
     /// The uniquifier, which numbers the rows with the same clustering key.
@@ -57,6 +57,13 @@ pub(crate) fn sources(database: &Database, object_id: i32) -> Vec<Source<'_>> {
             Some(Source { index, partitions, origins: origins(database, base, first, index.index_id)? })
         })
         .collect()
+}
+
+/// The columns of a nonclustered index with one of its rowsets, in the order of their IDs: each ID with the origin of the
+/// column's values. `None` if the catalog does not tell the origins.
+pub fn column_origins(database: &Database, rowset: &Rowset) -> Option<Vec<(u32, Origin)>> {
+    let base = |index_id: i32| database.table_rowsets(rowset.object_id).find(|base| base.index_id == index_id);
+    origins(database, base(1).or_else(|| base(0))?, rowset, rowset.index_id)
 }
 
 /// The columns of an index: first the key and included columns that sysiscols lists, then the locator

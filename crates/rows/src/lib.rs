@@ -29,6 +29,7 @@ mod value;
 mod values;
 
 pub use counts::{MOST_LISTED, RangeCounts, Why};
+pub use index_columns::{Origin, column_origins};
 pub use reader::{Doubt, Reader, Row};
 pub use scan::{NoKeyOrder, Order, RANGE_PAGES, Range, Scan, ScanOptions};
 pub use table::{Column, NoRows, Place, Table};

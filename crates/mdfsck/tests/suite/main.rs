@@ -11,6 +11,7 @@ mod json_lines;
 mod log_text;
 mod memory;
 mod moving;
+mod redact;
 mod restore_chains;
 mod table_statistics;
 mod unusable_logs;

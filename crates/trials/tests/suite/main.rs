@@ -13,6 +13,7 @@ mod hostile;
 mod image;
 mod real_backups;
 mod real_damage;
+mod redact;
 mod salvage;
 mod several_files;
 mod sound;

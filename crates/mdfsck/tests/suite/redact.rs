@@ -1,0 +1,44 @@
+//! `mdfsck lab redact`: what a user sees and gets.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn mdfsck(here: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(here).output().unwrap()
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bytes.windows(wide.len()).any(|window| window == wide)
+}
+
+#[test]
+fn a_redacted_copy_has_the_findings_but_not_the_names_and_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert_eq!(mdfsck(here, &["lab", "new", "db", "--size", "3MB"]).status.code(), Some(0));
+    assert_eq!(mdfsck(here, &["lab", "damage", "db", "-o", "hurt", "--kind", "key-order"]).status.code(), Some(0));
+    let done = mdfsck(here, &["lab", "redact", "hurt", "-o", "out"]);
+    let said = String::from_utf8(done.stdout).unwrap();
+    // Some columns of the lab's schema are computed, so some values stay.
+    assert_eq!(done.status.code(), Some(16), "{said}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        said.contains("findings of the original and of the copy: 1") && said.contains("kept: order_lines.amount"),
+        "{said}"
+    );
+    let name = fs::read_dir(here.join("out")).unwrap().next().unwrap().unwrap().file_name();
+    let [old, new] = ["hurt", "out"].map(|dir| fs::read(here.join(dir).join(&name)).unwrap());
+    assert_eq!(old.len(), new.len());
+    assert!(contains(&old, "order_lines") && !contains(&new, "order_lines"));
+    assert!(contains(&new, "sysallocunits"), "names of the system stay");
+    let messages = |dir: &str| {
+        let checked = mdfsck(here, &["check", dir, "--tableresults"]);
+        let text = String::from_utf8(checked.stdout).unwrap();
+        text.lines().filter_map(|line| line.split([',', '\t']).next().map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(messages("hurt"), messages("out"));
+    let again = mdfsck(here, &["lab", "redact", "hurt", "-o", "out"]);
+    assert_eq!(again.status.code(), Some(8));
+    assert!(String::from_utf8(again.stderr).unwrap().contains("will not be overwritten"));
+}

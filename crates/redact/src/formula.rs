@@ -1,0 +1,111 @@
+//! Definitions in the catalog: names in brackets and constants in quotes (docs/format/expressions.md#form).
+
+use crate::key::Key;
+use crate::letters::Form;
+use crate::texts::Texts;
+use crate::wipe::wipe;
+
+/// The names in brackets.
+pub(crate) fn names_in(text: &str) -> Vec<String> {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let parts = parts(&units).into_iter().filter(|part| part.is_name);
+    parts.map(|part| String::from_utf16_lossy(units.get(part.range).unwrap_or_default()).replace("]]", "]")).collect()
+}
+
+/// A name in brackets or a constant in quotes, without the brackets or quotes.
+struct Part {
+    is_name: bool,
+    range: std::ops::Range<usize>,
+}
+
+fn parts(units: &[u16]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while let Some(unit) = units.get(at) {
+        let (end, is_name) = match u8::try_from(*unit) {
+            Ok(b'[') => (u16::from(b']'), true),
+            Ok(b'\'') => (u16::from(b'\''), false),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        let from = at + 1;
+        at = from;
+        // Inside, the closing character is written twice.
+        while let Some(unit) = units.get(at) {
+            if *unit == end {
+                if units.get(at + 1) != Some(&end) {
+                    break;
+                }
+                at += 1;
+            }
+            at += 1;
+        }
+        parts.push(Part { is_name, range: from..at.min(units.len()) });
+        at += 1;
+    }
+    parts
+}
+
+/// Replaces the names in brackets by their new names and, if `constants` is set, the constants in quotes. `form` is the
+/// form of the text; `names` are names in UTF-16.
+pub(crate) fn replace(text: &mut [u8], form: Form, names: &Texts, constants: bool, key: Key) {
+    let width = form.width();
+    let units: Vec<u16> = match width {
+        2 => text.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect(),
+        _ => text.iter().map(|byte| (*byte).into()).collect(),
+    };
+    for part in parts(&units) {
+        let Some(bytes) = text.get_mut(width * part.range.start..width * part.range.end) else { continue };
+        match (part.is_name, width) {
+            (true, 2) => names.replace(bytes),
+            // The letters of names that are not ASCII stay. So a name can be replaced in its code page, too.
+            (true, _) => {
+                let mut wide: Vec<u8> = Vec::with_capacity(2 * bytes.len());
+                if !format::collation::append_utf16(bytes, form.collation(), &mut wide) || wide.len() != 2 * bytes.len()
+                {
+                    continue;
+                }
+                names.replace(&mut wide);
+                for (byte, [low, _]) in bytes.iter_mut().zip(wide.as_chunks::<2>().0) {
+                    if byte.is_ascii() {
+                        *byte = *low;
+                    }
+                }
+            }
+            (false, _) if constants => wipe(bytes, key),
+            (false, _) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::collation::CollationId;
+
+    use super::*;
+    use crate::texts::Collected;
+
+    #[test]
+    fn names_change_and_the_form_stays() {
+        let latin = CollationId(0x3400_D008);
+        let mut collected = Collected::new(Form::Unicode(latin));
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        collected.add(&wide("int"), true);
+        collected.add(&wide("Unit]Price"), false);
+        let key = Key::from_seed(4);
+        let names = Texts::draw(collected, key);
+        let text = "(CONVERT([int],[Unit]]Price])*(2)+N'it''s [x]')";
+        assert_eq!(names_in(text), ["int", "Unit]Price"]);
+        let mut bytes = text.as_bytes().to_vec();
+        replace(&mut bytes, Form::Ansi(latin), &names, false, key);
+        let new = String::from_utf8(bytes).unwrap();
+        assert!(new.starts_with("(CONVERT([int],[") && new.ends_with("])*(2)+N'it''s [x]')"), "{new}");
+        assert_eq!(names_in(&new).len(), 2);
+        assert_ne!(new, text);
+        let mut expected = wide("Unit]Price");
+        names.replace(&mut expected);
+        assert_eq!(wide(&names_in(&new)[1]), expected);
+    }
+}

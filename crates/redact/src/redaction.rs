@@ -1,0 +1,377 @@
+//! Redacts a database page by page: a first pass collects all names and values, then new ones are drawn, then each page
+//! is rewritten.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use catalog::Database;
+use format::allocation::{INTERVAL_PAGES, PFS_PAGES, PfsByte, pfs_bytes, pfs_page_of};
+use format::boot::Boot;
+use format::bytes::{u8_at, u16_at};
+use format::collation::CollationId;
+use format::file_header::FileHeader;
+use format::page::{HEADER_BYTES, PAGE_BYTES, page_flags};
+use format::protection::{PROTECTION_WORD, checksum, undo_torn_bits};
+use format::{Page, PageBytes, PageId, PageType};
+use source::PageSource;
+
+use crate::cells::{Cell, Cells, Objects, What, cells};
+use crate::formula;
+use crate::kept::{Kept, Why};
+use crate::key::Key;
+use crate::letters::Form;
+use crate::numbers::{NumberKind, Numbers};
+use crate::plan::{NameKind, RowsetPlan, plans};
+use crate::texts::{Collected, Texts};
+use crate::wipe::{wipe, wipe_texts};
+
+/// The most bytes of names and values that are kept in memory.
+const MOST_BYTES: usize = 2 << 30;
+/// The memory for a number, with the tree that holds it.
+const BYTES_PER_NUMBER: usize = 24;
+/// Texts with fewer characters are not listed if they stay.
+const LEAST_LISTED: usize = 4;
+/// The offset of the name of the database on the boot page, and its length in bytes.
+const BOOT_NAME: Range<usize> = HEADER_BYTES + 0x34..HEADER_BYTES + 0x34 + 256;
+
+/// The reason why a database cannot be redacted.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The pages contain ciphertext.
+    #[error("the database is encrypted (TDE): its pages cannot be read")]
+    Encrypted,
+    /// Without the catalog, nobody knows which bytes are names and values.
+    #[error("the catalog cannot be read: it does not tell which bytes are names and values")]
+    NoCatalog,
+    /// A page could not be read.
+    #[error("page {0} cannot be read")]
+    Unread(PageId),
+    /// The names and values do not fit into memory.
+    #[error("the database has too many different values: they need more than 2 GB of memory")]
+    TooLarge,
+}
+
+/// The new names and values of a database.
+pub struct Redaction<'a> {
+    source: &'a dyn PageSource,
+    database: &'a Database,
+    key: Key,
+    plans: Vec<RowsetPlan>,
+    texts: BTreeMap<u64, Texts>,
+    objects: Texts,
+    files: Texts,
+    numbers: BTreeMap<NumberKind, Numbers>,
+    kept: Kept,
+}
+
+/// The names and values of a database.
+struct Values {
+    texts: BTreeMap<u64, Collected>,
+    objects: Collected,
+    files: Collected,
+    numbers: BTreeMap<NumberKind, BTreeSet<u128>>,
+    count: usize,
+}
+
+impl Values {
+    fn bytes(&self) -> usize {
+        let texts: usize = self.texts.values().map(|texts| texts.bytes).sum();
+        texts + self.objects.bytes + self.files.bytes + self.count * BYTES_PER_NUMBER
+    }
+}
+
+/// What definitions are, according to the catalog.
+struct OfCatalog<'a>(&'a Database);
+
+impl Objects for OfCatalog<'_> {
+    fn is_rule(&self, object_id: i32) -> bool {
+        let object = self.0.objects.get(&object_id);
+        object.is_some_and(|object| matches!(object.type_code.as_str(), "C" | "D" | "R"))
+    }
+
+    fn form(&self, is_unicode: bool) -> Form {
+        let collation = collation(self.0);
+        if is_unicode { Form::Unicode(collation) } else { Form::Ansi(collation) }
+    }
+}
+
+fn collation(database: &Database) -> CollationId {
+    CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation))
+}
+
+impl<'a> Redaction<'a> {
+    /// Reads all pages and draws the new names and values.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn of(source: &'a dyn PageSource, database: &'a Database, key: Key) -> Result<Self, Refused> {
+        if database.is_encrypted {
+            return Err(Refused::Encrypted);
+        }
+        if database.boot.is_none() || database.rowsets.iter().all(|rowset| rowset.layout.columns.is_empty()) {
+            return Err(Refused::NoCatalog);
+        }
+        let mut kept = Kept::default();
+        let plans = plans(database, &mut kept);
+        let names = Form::Unicode(collation(database));
+        let mut values = Values {
+            texts: BTreeMap::new(),
+            objects: Collected::new(names),
+            files: Collected::new(names),
+            numbers: BTreeMap::new(),
+            count: 0,
+        };
+        for page in ids(source) {
+            let mut bytes = source.read_page(page).ok_or(Refused::Unread(page))?;
+            undo_torn_bits(&mut bytes);
+            let found = found(database, &plans, &bytes);
+            for cell in &found.cells {
+                collect(&mut values, &bytes, cell);
+            }
+            if values.bytes() > MOST_BYTES {
+                return Err(Refused::TooLarge);
+            }
+        }
+        let texts = values.texts.into_iter().map(|(form, texts)| (form, Texts::draw(texts, key))).collect();
+        let numbers = values.numbers.iter().map(|(kind, old)| (*kind, Numbers::draw(*kind, old, key))).collect();
+        let (objects, files) = (Texts::draw(values.objects, key), Texts::draw(values.files, key));
+        Ok(Self { source, database, key, plans, texts, objects, files, numbers, kept })
+    }
+
+    /// The pages of the database, file by file.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + use<'a> {
+        ids(self.source)
+    }
+
+    /// A page with its new names and values.
+    ///
+    /// # Errors
+    /// [`Refused::Unread`].
+    pub fn page(&mut self, id: PageId) -> Result<Box<PageBytes>, Refused> {
+        let stored = self.source.read_page(id).ok_or(Refused::Unread(id))?;
+        let mut bytes = stored.clone();
+        undo_torn_bits(&mut bytes);
+        let Cells { cells, used } = found(self.database, &self.plans, &bytes);
+        let plan = plan_of(self.database, &self.plans, &bytes);
+        let place = plan.map(|(plan, _)| plan.name.clone());
+        let keeps_rows = plan.is_some_and(|(plan, _)| plan.keeps_rows);
+        for cell in &cells {
+            self.change(&mut bytes, cell, place.as_deref().unwrap_or_default());
+        }
+        let is_content = Page::new(&bytes).header().kind().is_none_or(|kind| {
+            !matches!(kind, PageType::Gam | PageType::Sgam | PageType::Pfs | PageType::DiffMap | PageType::MlMap)
+                && !matches!(kind, PageType::Iam | PageType::Boot | PageType::FileHeader)
+        });
+        let is_known = place.is_some() && Page::new(&bytes).header().kind().is_some();
+        if !is_known && !has_fixed_use(id) && !self.is_in_use(id) {
+            // Anything may be there, even something that was never a page.
+            bytes.fill(0);
+            return Ok(bytes);
+        }
+        if is_content && !keeps_rows {
+            if place.is_none() && !cells.is_empty() {
+                self.kept.add(Why::UnknownPages, "database", 1);
+            }
+            clear(&mut bytes, &used);
+        }
+        clear_fillers(&mut bytes);
+        seal_like(&stored, &mut bytes);
+        Ok(bytes)
+    }
+
+    /// What could not be changed, on the pages that were made so far.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    /// Whether the page is in use, according to its PFS byte.
+    fn is_in_use(&self, id: PageId) -> bool {
+        let map = pfs_page_of(id.page);
+        let Some(mut bytes) = self.source.read_page(PageId::new(id.file, map)) else { return true };
+        undo_torn_bits(&mut bytes);
+        let first = if map == 1 { 0 } else { map };
+        let byte = pfs_bytes(Page::new(&bytes)).and_then(|pfs| u8_at(pfs, id.page.checked_sub(first)? as usize));
+        byte.is_none_or(|byte| PfsByte(byte).is_allocated())
+    }
+
+    fn change(&mut self, bytes: &mut PageBytes, cell: &Cell, place: &str) {
+        let Some(bytes) = bytes.get_mut(cell.at.clone()) else { return };
+        match &cell.what {
+            What::Number((scale, length)) => match scale.position(*length, bytes) {
+                Some(old) => {
+                    let new = self.numbers.get(&(*scale, *length)).and_then(|numbers| numbers.get(old));
+                    scale.put(*length, new.unwrap_or(old), bytes);
+                }
+                None => self.kept.add(Why::Invalid, place, 1),
+            },
+            What::Text(form) => {
+                let Some(texts) = self.texts.get(&form.id()) else { return };
+                if !replace(texts, bytes, form.width()) {
+                    self.kept.add(Why::Unchanged, place, 1);
+                }
+            }
+            What::Name { of, stays } => {
+                let names = match of {
+                    NameKind::Object => &self.objects,
+                    NameKind::File if *stays == Some(true) => return,
+                    NameKind::File => &self.files,
+                };
+                if !replace(names, bytes, 2) && *stays == Some(false) {
+                    self.kept.add(Why::NameOfSystem, place, 1);
+                }
+            }
+            What::Value => wipe(bytes, self.key),
+            What::Variant => variant(bytes, self.key),
+            What::Zero => bytes.fill(0),
+            What::Formula { form, constants } => {
+                if !constants && bytes.contains(&b'\'') {
+                    self.kept.add(Why::Definition, "database", 1);
+                }
+                formula::replace(bytes, *form, &self.objects, *constants, self.key);
+            }
+            What::Texts => wipe_texts(bytes, self.key),
+        }
+    }
+}
+
+/// Replaces a text. Returns false if it is long enough to be listed, and there is no other text of the same order.
+fn replace(texts: &Texts, bytes: &mut [u8], width: usize) -> bool {
+    let old = bytes.to_vec();
+    texts.replace(bytes);
+    let letters = old.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+    old != bytes || letters < LEAST_LISTED || old.len() < LEAST_LISTED * width
+}
+
+fn ids<'a>(source: &'a dyn PageSource) -> impl Iterator<Item = PageId> + use<'a> {
+    source.files().iter().flat_map(|file| (0..file.pages).map(|page| PageId::new(file.file_id, page)))
+}
+
+/// The plan of the rowset to which a page belongs, according to its header, and whether the page is a leaf.
+fn plan_of<'p>(database: &Database, plans: &'p [RowsetPlan], bytes: &PageBytes) -> Option<(&'p RowsetPlan, bool)> {
+    let header = Page::new(bytes).header();
+    let unit = database.unit_index(header.alloc_unit()).and_then(|at| database.units.get(at))?;
+    let rowset = database.rowsets.get(unit.rowset?)?;
+    let is_leaf = if rowset.index_id > 1 { header.level == 0 } else { header.kind() == Some(PageType::Data) };
+    Some((plans.get(unit.rowset?)?, is_leaf))
+}
+
+/// Whether the number of a page decides what it is for: the first pages of a file, and the maps.
+fn has_fixed_use(id: PageId) -> bool {
+    const FIRST_ORDINARY: u32 = 10;
+    id.page < FIRST_ORDINARY || id.page.is_multiple_of(PFS_PAGES) || id.page % INTERVAL_PAGES < FIRST_ORDINARY
+}
+
+/// The names and values on a page.
+fn found(database: &Database, plans: &[RowsetPlan], bytes: &PageBytes) -> Cells {
+    let page = Page::new(bytes);
+    let name = |at: Range<usize>| Cell { at, what: What::Name { of: NameKind::File, stays: Some(false) } };
+    match page.header().kind() {
+        Some(PageType::Boot) => {
+            let system = ["master", "model", "msdb", "tempdb"];
+            let is_known = Boot::read(page).is_some_and(|boot| !system.contains(&boot.name().as_str()));
+            Cells { cells: is_known.then(|| name(BOOT_NAME)).into_iter().collect(), used: Vec::new() }
+        }
+        Some(PageType::FileHeader) => {
+            let logical = FileHeader::read(page).map(|header| header.logical_name()).unwrap_or_default();
+            let wanted: Vec<u8> = logical.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let cells = if wanted.is_empty() { Vec::new() } else { places(bytes, &wanted).map(name).collect() };
+            Cells { cells, used: Vec::new() }
+        }
+        Some(PageType::Pfs | PageType::Gam | PageType::Sgam | PageType::DiffMap | PageType::MlMap | PageType::Iam) => {
+            Cells::default()
+        }
+        _ => cells(bytes, plan_of(database, plans, bytes), &OfCatalog(database)),
+    }
+}
+
+/// The places of some bytes on a page.
+fn places<'a>(bytes: &'a PageBytes, wanted: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+    let windows = bytes.windows(wanted.len()).enumerate();
+    windows
+        .filter(move |(at, window)| *at >= HEADER_BYTES && *window == wanted)
+        .map(|(at, window)| at..at + window.len())
+}
+
+fn collect(values: &mut Values, bytes: &PageBytes, cell: &Cell) {
+    let Some(bytes) = bytes.get(cell.at.clone()) else { return };
+    match &cell.what {
+        What::Number((scale, length)) => {
+            if let Some(position) = scale.position(*length, bytes) {
+                values.count += usize::from(values.numbers.entry((*scale, *length)).or_default().insert(position));
+            }
+        }
+        What::Text(form) => {
+            values.texts.entry(form.id()).or_insert_with(|| Collected::new(*form)).add(bytes, false);
+        }
+        What::Name { of: NameKind::Object, stays } => values.objects.add(bytes, *stays == Some(true)),
+        What::Name { of: NameKind::File, stays } if *stays != Some(true) => values.files.add(bytes, false),
+        _ => {}
+    }
+}
+
+/// Replaces the text in a sql_variant: base type, version, two bytes of the maximum length, four of the collation, then
+/// the text (docs/format/types-and-keys.md#sql_variant).
+fn variant(bytes: &mut [u8], key: Key) {
+    use format::types::xtype::{CHAR, NCHAR, NVARCHAR, VARCHAR};
+    const TEXT_AT: usize = 8;
+    if matches!(bytes, [CHAR | NCHAR | VARCHAR | NVARCHAR, 1, ..])
+        && let Some(text) = bytes.get_mut(TEXT_AT..)
+    {
+        wipe(text, key);
+    }
+}
+
+/// Fills everything with zeros except the page header, the slot array and the ranges in use.
+fn clear(bytes: &mut PageBytes, used: &[Range<usize>]) {
+    let slots = usize::from(u16_at(bytes, 22).unwrap_or_default());
+    let array = PAGE_BYTES.saturating_sub(2 * slots).max(HEADER_BYTES);
+    let mut is_used = vec![false; PAGE_BYTES];
+    for range in used.iter().cloned().chain([0..HEADER_BYTES, array..PAGE_BYTES]) {
+        if let Some(part) = is_used.get_mut(range.start.min(PAGE_BYTES)..range.end.min(PAGE_BYTES)) {
+            part.fill(true);
+        }
+    }
+    bytes.iter_mut().zip(is_used).filter(|(_, is_used)| !is_used).for_each(|(byte, _)| *byte = 0);
+}
+
+/// Fills the parts of structures that have no use with zeros: they may have bytes of earlier rows. These are the end of
+/// the page header, and parts of the first record of allocation maps (docs/format/allocation.md#iam).
+fn clear_fillers(bytes: &mut PageBytes) {
+    let record = match Page::new(bytes).header().kind() {
+        Some(PageType::Iam) => HEADER_BYTES + 8..HEADER_BYTES + 40,
+        Some(PageType::Gam | PageType::Sgam | PageType::DiffMap | PageType::MlMap) => {
+            HEADER_BYTES + 4..HEADER_BYTES + 94
+        }
+        _ => 0..0,
+    };
+    for range in [PROTECTION_WORD + 4..HEADER_BYTES, record] {
+        bytes.get_mut(range).unwrap_or_default().fill(0);
+    }
+}
+
+/// Protects a changed page as well or as badly as the stored page was: a wrong checksum is wrong by the same bits, and
+/// a torn sector stays torn.
+fn seal_like(stored: &PageBytes, bytes: &mut PageBytes) {
+    const SECTOR_BYTES: usize = 512;
+    let flags = u16_at(stored, 4).unwrap_or_default();
+    let word = format::bytes::u32_at(stored, PROTECTION_WORD).unwrap_or_default();
+    let new = if flags & page_flags::CHECKSUM != 0 {
+        checksum(bytes) ^ checksum(stored) ^ word
+    } else if flags & page_flags::TORN_BITS != 0 {
+        let mut new = word & 3;
+        for (sector, (bytes, stored)) in
+            bytes.chunks_exact_mut(SECTOR_BYTES).zip(stored.chunks_exact(SECTOR_BYTES)).enumerate().skip(1)
+        {
+            if let (Some(last), Some(stored)) = (bytes.last_mut(), stored.last()) {
+                new |= u32::from(*last & 3) << (2 * sector);
+                *last = *last & !3 | *stored & 3;
+            }
+        }
+        new
+    } else {
+        return;
+    };
+    if let Some(place) = bytes.get_mut(PROTECTION_WORD..PROTECTION_WORD + 4) {
+        place.copy_from_slice(&new.to_le_bytes());
+    }
+}
