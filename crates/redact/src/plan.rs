@@ -97,6 +97,7 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
         let action = match id_in_table(column) {
             Some(Origin::Uniquifier | Origin::RowId) => Action::Keep,
             Some(Origin::Column(id)) if stay.contains(&id) => Action::Keep,
+            _ if column.is_dropped() && is_covered(&rowset.layout.columns, column) => Action::Keep,
             // An address of a heap row has this type and length.
             None if column.info.xtype == xtype::BINARY && column.info.length == 8 => Action::Keep,
             origin => {
@@ -120,6 +121,20 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
         kept.add(Why::OffRow, &name, 1);
     }
     RowsetPlan { name, columns, keeps_off_row, ..RowsetPlan::default() }
+}
+
+/// Whether another column has bytes of a dropped column: a change of a column's type leaves a dropped column at the same
+/// place.
+fn is_covered(columns: &[RowsetColumn], dropped: &RowsetColumn) -> bool {
+    let place = |column: &RowsetColumn| match u16::try_from(column.leaf_offset) {
+        Ok(from) => i32::from(from)..i32::from(from) + i32::from(column.info.length),
+        Err(_) => i32::from(column.leaf_offset)..i32::from(column.leaf_offset) + 1,
+    };
+    let own = place(dropped);
+    columns.iter().filter(|column| !column.is_dropped()).any(|column| {
+        let other = place(column);
+        other.start < own.end && own.start < other.end
+    })
 }
 
 fn is_compressed(database: &Database, rowset: &Rowset) -> bool {
