@@ -294,5 +294,6 @@ fn remove_one_left(program: Program<'_>, record: Record) -> u8 {
     bits
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -66,7 +66,7 @@ enum Next {
     /// ([`Texts::others`]), where some text has a letter that is not replaced.
     Alone(u32),
     /// Like `Alone`, but the next letter stays, because it may form one letter with the letter before.
-    AloneAfterNext(u32),
+    AloneFromSecond(u32),
     /// The rest of the path stays.
     Stays,
 }
@@ -122,7 +122,7 @@ impl Texts {
                     [(_, Facts { others, .. })] => {
                         let others = this.list(others);
                         let may_join = is_fork && !orders_letters_plainly(form);
-                        if may_join { Next::AloneAfterNext(others) } else { Next::Alone(others) }
+                        if may_join { Next::AloneFromSecond(others) } else { Next::Alone(others) }
                     }
                     _ => {
                         let number = this.nodes.len() as u32;
@@ -191,7 +191,7 @@ impl Texts {
         let mut changes: Vec<(usize, u16)> = Vec::new();
         let mut place = Place { next: Next::Node(0), depth: 0, hash: self.form.id() };
         let is_unicode = matches!(self.form, Form::Unicode(_));
-        let unit_at = |at: usize| text.get(at..at + 2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+        let unit_at = |at: usize| text.get(at..)?.first_chunk().map(|unit| u16::from_le_bytes(*unit));
         each_character(self.form, text, |character| match character.kind {
             CharacterKind::Mark => {}
             CharacterKind::Plain(letter) => changes.push((character.at, self.step(&mut place, letter))),
@@ -246,7 +246,7 @@ impl Texts {
                 let others = self.others.get(others as usize).map(Vec::as_slice).unwrap_or_default();
                 if others.binary_search(&depth).is_ok() { letter } else { self.any_letter(letter, at.hash) }
             }
-            Next::AloneAfterNext(others) => {
+            Next::AloneFromSecond(others) => {
                 at.next = Next::Alone(others);
                 letter
             }

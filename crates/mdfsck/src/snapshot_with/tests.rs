@@ -86,10 +86,9 @@ fn a_record_of_another_program_or_machine_is_told_and_kept() {
     let folder = place.path().join("h.db.snapshots");
     let program = Program::of(&arguments).unwrap();
     let more = [OsString::from("more")];
-    for content in [
-        Content::of(Program { arguments: &more, ..program }, &arguments.paths),
-        Content { host: "elsewhere".to_owned(), ..Content::of(program, &arguments.paths) },
-    ] {
+    let mut elsewhere = Content::of(program, &arguments.paths);
+    elsewhere.host = "elsewhere".to_owned();
+    for content in [Content::of(Program { arguments: &more, ..program }, &arguments.paths), elsewhere] {
         let record = Record::create(&folder, content).unwrap();
         fs::write(record.path().with_extension("out"), "/a\n").unwrap();
     }

@@ -2,6 +2,7 @@
 //!
 //! The real files are not part of the repository; they are expected in `target/corpus`. The test uses the first
 //! [`DATABASES`] files that have a leaf page with two neighbors; `MDFSCK_ALL_FILES=1` lets it use all of them.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

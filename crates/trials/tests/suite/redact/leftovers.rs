@@ -1,5 +1,6 @@
 //! Searches a redacted database for texts and numbers of its original. The values come from the crate `rows`, not from
 //! the code that redacts.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
