@@ -108,17 +108,19 @@ function Remove-Made([string] $Name) {
     [IO.File]::WriteAllLines($made, [string[]] @([IO.File]::ReadAllLines($made) | Where-Object { $_ -cne $Name }))
 }
 function Remove-OwnDatabase([string] $Name) { # whether it is gone
+    # The server may still be busy with the statement before, so one answer is not enough.
     foreach ($try in 1..5) {
+        if ($try -gt 1) { Start-Sleep 1 }
         Invoke-Step drop ([ordered] @{ database = $Name; folder = $serverFiles })
-        switch -CaseSensitive (Get-Told state) {
-            'NONE' { Remove-Made $Name; return $true }
-            'FOREIGN' {
-                Write-Host "the database $Name has files outside of $serverFiles, so it is not of this run, and was not touched"
-                Remove-Made $Name
-                return $true
-            }
+        if ((Get-Told state) -ceq 'NONE') {
+            Remove-Made $Name
+            return $true
         }
-        if ($try -lt 5) { Start-Sleep 1 }
+    }
+    if ((Get-Told state) -ceq 'FOREIGN') {
+        Write-Host "the database $Name has files outside of $serverFiles, so it is not of this run, and was not touched"
+        Remove-Made $Name
+        return $true
     }
     [Console]::Error.WriteLine("prove: the database $Name is still on the server: $(Get-Why)")
     $false
