@@ -18,7 +18,7 @@ impl Key {
         Self([seed, !seed])
     }
 
-    /// SipHash-2-4 of these words: nobody who does not have the key can compute it or guess the key from it.
+    /// SipHash-2-4 of these words. It can be computed only with the key, and does not reveal the key.
     pub(crate) fn hash(self, words: impl IntoIterator<Item = u64>) -> u64 {
         let [low, high] = self.0;
         let mut state = [

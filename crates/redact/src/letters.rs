@@ -87,8 +87,8 @@ pub(crate) fn each_character(form: Form, text: &[u8], mut add: impl FnMut(Charac
     }
 }
 
-/// The characters of a text in a code page with more than one byte per character. Of the characters that are not ASCII,
-/// only those of UTF-8 are known; the others count as marks.
+/// The characters of a text in a code page with more than one byte per character. Only ASCII
+/// and the characters of UTF-8 are known; the others count as marks.
 fn several_bytes(collation: CollationId, text: &[u8], mut add: impl FnMut(usize, u16)) {
     const MARK: u16 = b' ' as u16;
     if let (Some(UTF_8), Ok(text)) = (code_page(collation), std::str::from_utf8(text)) {

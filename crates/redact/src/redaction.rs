@@ -40,7 +40,7 @@ pub enum Refused {
     /// The pages contain ciphertext.
     #[error("the database is encrypted (TDE): its pages cannot be read")]
     Encrypted,
-    /// Without the catalog, nobody knows which bytes are names and values.
+    /// Only the catalog tells which bytes are names and values.
     #[error("the catalog cannot be read: it does not tell which bytes are names and values")]
     NoCatalog,
     /// A page could not be read.

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use format::bytes::u16_at;
+
 use crate::key::{Key, Stream};
 use crate::letters::{CharacterKind, Form, each_character, range_of};
 
@@ -66,7 +68,7 @@ enum Next {
     /// ([`Texts::others`]), where some text has a letter that is not replaced.
     Alone(u32),
     /// Like `Alone`, but the next letter stays, because it may form one letter with the letter before.
-    AloneFromSecond(u32),
+    AloneSoon(u32),
     /// The rest of the path stays.
     Stays,
 }
@@ -122,7 +124,7 @@ impl Texts {
                     [(_, Facts { others, .. })] => {
                         let others = this.list(others);
                         let may_join = is_fork && !orders_letters_plainly(form);
-                        if may_join { Next::AloneFromSecond(others) } else { Next::Alone(others) }
+                        if may_join { Next::AloneSoon(others) } else { Next::Alone(others) }
                     }
                     _ => {
                         let number = this.nodes.len() as u32;
@@ -191,7 +193,7 @@ impl Texts {
         let mut changes: Vec<(usize, u16)> = Vec::new();
         let mut place = Place { next: Next::Node(0), depth: 0, hash: self.form.id() };
         let is_unicode = matches!(self.form, Form::Unicode(_));
-        let unit_at = |at: usize| text.get(at..)?.first_chunk().map(|unit| u16::from_le_bytes(*unit));
+        let unit_at = |at: usize| u16_at(text, at);
         each_character(self.form, text, |character| match character.kind {
             CharacterKind::Mark => {}
             CharacterKind::Plain(letter) => changes.push((character.at, self.step(&mut place, letter))),
@@ -246,7 +248,7 @@ impl Texts {
                 let others = self.others.get(others as usize).map(Vec::as_slice).unwrap_or_default();
                 if others.binary_search(&depth).is_ok() { letter } else { self.any_letter(letter, at.hash) }
             }
-            Next::AloneFromSecond(others) => {
+            Next::AloneSoon(others) => {
                 at.next = Next::Alone(others);
                 letter
             }
