@@ -29,7 +29,7 @@ create)
         path=${path#"${root%/}"}
         echo "$folder/snapshot$path"
     done
-    btrfs subvolume snapshot -r "$root" "$folder/snapshot" >&2
+    btrfs subvolume snapshot -r "$root" "$folder/snapshot" >/dev/null
     ;;
 remove)
     shift
@@ -43,7 +43,7 @@ remove)
         before=${line%%/.mdfsck-??????/snapshot*}
         name=${line#"$before"/}
         folder=$before/${name%%/*}
-        [ ! -e "$folder/snapshot" ] || btrfs subvolume delete "$folder/snapshot" >&2
+        [ ! -e "$folder/snapshot" ] || btrfs subvolume delete "$folder/snapshot" >/dev/null
         [ ! -e "$folder" ] || rmdir -- "$folder"
     done
     ;;

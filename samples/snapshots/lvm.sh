@@ -29,11 +29,11 @@ create)
         echo "$mount${path#"${target%/}"}"
     done
     if [ -n "$thin" ]; then
-        lvcreate --quiet --snapshot --setactivationskip n --name "$name" "$lv" >&2
+        lvcreate --quiet --snapshot --setactivationskip n --name "$name" "$lv" >/dev/null
     elif [ -n "$size" ]; then
-        lvcreate --quiet --snapshot --size "$size" --name "$name" "$lv" >&2
+        lvcreate --quiet --snapshot --size "$size" --name "$name" "$lv" >/dev/null
     else
-        lvcreate --quiet --snapshot --extents 10%ORIGIN --name "$name" "$lv" >&2
+        lvcreate --quiet --snapshot --extents 10%ORIGIN --name "$name" "$lv" >/dev/null
     fi
     options=ro
     # XFS refuses two file systems with the same UUID.
@@ -52,7 +52,7 @@ remove)
         name=${name%%/*}
         ! mountpoint -q "$places/$name" || umount "$places/$name"
         lv=$(lvs --noheadings -o lv_full_name --select "lv_name=$name" | tr -d ' ')
-        [ -z "$lv" ] || lvremove --quiet --yes "$lv" >&2
+        [ -z "$lv" ] || lvremove --quiet --yes "$lv" >/dev/null
         [ ! -e "$places/$name" ] || rmdir -- "$places/$name"
     done
     ;;
