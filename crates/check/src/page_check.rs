@@ -27,8 +27,8 @@ pub(crate) struct SoundPage<'p> {
     pub(crate) records: &'p PageRecords,
 }
 
-/// A check of pages. A value of the type is the plan of the check; the default value is the plan for a run that does
-/// not make the check.
+/// A check of pages. A value of a type that implements this trait is the plan of the check; its default value is the
+/// plan for a run that does not make the check.
 pub(crate) trait PageCheck: Default + Sync {
     /// The sums that each thread adds up.
     type Sums: CheckSums;

@@ -23,7 +23,8 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark of an event; `None` for other events, and for events without time or database.
+    /// The mark of an event that begins or ends a checkpoint; `None` for all other events, and for an event without a time
+    /// or a database.
     pub fn of(event: &Event) -> Option<Self> {
         let is_end = match &*event.name {
             "checkpoint_begin" => false,

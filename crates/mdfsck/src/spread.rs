@@ -62,7 +62,8 @@ pub(crate) enum Spread<'a> {
 }
 
 impl<'a> Spread<'a> {
-    /// The hash key and the audit that all processes of the plan share.
+    /// The hash key, and the comparison of the pages with the log, which all processes of the plan share; `None` if the
+    /// check is not divided.
     pub(crate) fn common(self) -> Option<&'a Common> {
         match self {
             Self::Plan(common) => Some(common),

@@ -27,8 +27,8 @@ impl Follower<'_> {
             let (mut from, mut at) = (PageId::NONE, head);
             while let Some(page) = self.sound(at) {
                 if !visited.insert(at) {
-                    // The walk along this chain or an earlier chain has already visited the page. A page of another
-                    // unit is reported only once per chain.
+                    // This chain or an earlier chain already contains the page, so the walk ends here. If the page has
+                    // the ID of another unit, this link to it is reported too.
                     if page.unit != unit {
                         foreign.push((unit, from, at));
                     }
