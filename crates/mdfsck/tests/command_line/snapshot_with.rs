@@ -69,7 +69,7 @@ fn status(output: &Output, expected: i32) -> Result<(), Failed> {
 
 /// The calls of the program: the verb, and the name of the file or folder in the first argument.
 fn calls(folder: &Path) -> Vec<(String, String)> {
-    let calls = fs::read_to_string(folder.join("calls")).unwrap_or_default();
+    let calls = text(&fs::read(folder.join("calls")).unwrap_or_default());
     let call = |line: &str| {
         let (verb, path) = line.split_once(' ').unwrap_or((line, ""));
         (verb.to_owned(), path.rsplit('/').next().unwrap_or_default().to_owned())
