@@ -124,13 +124,13 @@ def page(all_series):
 
 PREFACE = """# Speed
 
-For everyone who wonders how fast a check is: the targets for mdfsck, the measurements, and the programs with which
-mdfsck is compared. Absolute figures can change by a factor of two within an hour, depending on the machine and on other
-users of the same host; ratios of alternating runs hardly change. Each figure is the median of several runs in one
-session. It is compared with a program that does the least work possible ([benches/limits](../benches/limits)), or with
-a checker of another database system. `benches/yardsticks.py --record` measures again and adds to docs/speed.tsv. This
-page and its chart are generated from that file; [benches/README.md](../benches/README.md) describes how each figure is
-made.
+For everyone who wonders how fast a check is: this page has the targets for mdfsck, the measurements, and the programs
+with which mdfsck is compared. Absolute figures can change by a factor of two within an hour, depending on the machine
+and on other users of the same host; ratios of alternating runs hardly change. Each figure is the median of several runs
+in one session. It is compared with a program that does the least work possible ([benches/limits](../benches/limits)),
+or with a checker of another database system. `benches/yardsticks.py --record` measures again and adds the results to
+docs/speed.tsv. This page and its chart are generated from docs/speed.tsv; [benches/README.md](../benches/README.md)
+describes how each figure is made.
 
 ![Each result as a share of its target: first and newest measurement](pictures/speed.svg)
 """
@@ -139,8 +139,8 @@ MEASURED_AND_LEFT = """
 ## Measured and left alone
 
 * **io_uring** (2026-11-26; a file of 1.95 GB that is not in the page cache, medians of 5 alternating runs; the device
-  gave 0.45 GB/s). To justify a second way of reading, io_uring would have to be a tenth faster than pread. It is not:
-  the device limits the speed of reading a file that is not in the page cache.
+  gave 0.45 GB/s). A second way of reading is worth its code only if it is at least a tenth faster than pread. io_uring
+  is not: the device limits the speed of reading a file that is not in the page cache.
 
   | how | GB/s (slowest to fastest) | of a core |
   |---|---|---|
@@ -152,13 +152,13 @@ MEASURED_AND_LEFT = """
   | `check --physical-only`, 2 threads | 0.36 (0.35-0.44) | 0.25 |
   | `check --physical-only --direct`, 2 threads | 0.42 (0.37-0.47) | 0.19 |
 
-  From the page cache io_uring is as fast as pread (`limits io`). On a device like this one, a higher number of
-  simultaneous requests helps. Several threads already make simultaneous requests, and `--direct` avoids the copy from
-  the page cache.
+  From the page cache io_uring is as fast as pread (`limits io`). On a device like this one, more simultaneous requests
+  give more throughput. Several threads already make simultaneous requests, and `--direct` avoids the copy from the page
+  cache.
 * **Threads that read ahead** (2026-11-26; AMD EPYC with 2 cores, a file of 2.5 GB that is not in the page cache,
-  medians of 5 alternating runs while other programs compiled). Each thread that reads a chunk announces to the system
-  the chunk four places further on. Separate reading threads are at most as fast as this. The device gave up to 1 GB/s;
-  at this speed, reading needs more than a quarter of a core.
+  medians of 5 alternating runs while other programs compiled). In mdfsck, each thread that reads a chunk announces to
+  the system the chunk four places further on. Separate threads that only read (`--readers`) are at most as fast as
+  this. The device gave up to 1 GB/s; at this speed, reading needs more than a quarter of a core.
 
   | how | GB/s (slowest to fastest) | of a core |
   |---|---|---|
@@ -173,29 +173,30 @@ MEASURED_AND_LEFT = """
   | `check --physical-only --direct`, 2 threads | 0.56 (0.50-0.57) | 0.21 |
 * **Two blocks at the same time in the decoder**: the records of a compressed backup are independent, so the work on two of
   them can overlap. This gained nothing (0.9 x): the loop is limited by the amount of work, not by waiting.
-* **Compressed rows by their half-bytes** (2026-11-26): two changes gained 3 % at most and would have cost 300 lines of
-  code: to compute the places of eight short values with one multiplication, and to read usual records without the
-  general reader. No single step dominates. The expansion of a compressed row takes 125 ns: 38 ns are spent on
-  converting numbers and decimals, 33 on the layout of the row, 32 on reading the record, 17 on finding the short
-  values. (This was measured before headers were read once per page.)
+* **Compressed rows by their half-bytes** (2026-11-26): two changes were tried: computing the places of eight short
+  values with one multiplication, and reading usual records without the general reader. They gained 3 % at most, and
+  would have needed 300 more lines of code. No single step dominates. The expansion of a compressed row takes 125 ns: 38
+  ns for converting numbers and decimals, 33 for the layout of the row, 32 for reading the record, 17 for finding the
+  short values. (When this was measured, mdfsck did not yet read the headers only once per page.)
 * **A mask of the columns that checks read**, so that all other columns of compressed rows need not be expanded. The
-  target is reached without this mask. With the mask, if a check failed to list a column that it reads, damage in this
-  column would be missed.
+  target is reached without such a mask. With a mask, a check that forgets to list a column that it reads would miss
+  damage in this column.
 * **One bounds test for each record in a series of similar records**, instead of a test for each word that is read. The
-  results of the tests of a series are combined in one number. This needs fewer instructions, but is up to 3 % slower.
+  results of the tests of a series are combined in one number. This method needs fewer instructions, but is up to 3 %
+  slower.
 * **The packaged executable** (`packaging/build`: statically linked, profile `dist`, made by another compiler) is slower
   than the executable of the profile `release`, which gave all figures on this page. In alternating runs, the packaged
   executable reaches these shares of the speed: 0.93 in a full check, 0.86 with `--physical-only`, 0.88 with 40 small
   backups, 0.93 with 100,000 tables.
-* **Moved rows without a restart**: if a page has a record of another shape than the records before it, the check of the
-  page starts again. To continue from that record instead is not faster.
-* **Decoding codes of 10 or 12 bits by one look-up** instead of 11 bits is slower: by 5 to 8 % with 10 bits, by 1 % with
-  12 bits. **BMI2** instructions for the shifts are not faster.
+* **Moved rows without a restart**: if the shape of a record differs from that of the records before it on the page, the
+  check of the page starts again. Continuing from this record instead is not faster.
+* **Decoding codes of up to 10 or 12 bits, instead of 11, by one look-up** is slower: by 5 to 8 % with 10 bits, by 1 %
+  with 12 bits. **BMI2** instructions for the shifts are not faster.
 * **Other hashes** (2026-11-26, 2 cores of x86-64 with AVX2 and AES-NI; a loop over rows in the nearest cache, each hash
   as 128 bits that are added up, medians of 7, while other programs compiled). A hash with AES-NI is five times as fast
-  as the product of 128 bits, and saves 3.7 ns per row and index. It was not adopted for two reasons. Sums must be the
-  same on every machine that takes part in a check, so processors without these instructions would have to compute the
-  rounds with tables. And intrinsics would be needed outside `format::simd`.
+  as the product of 128 bits, and saves 3.7 ns per row and index. mdfsck does not use it, for two reasons. Sums must be
+  the same on every machine that takes part in a check, so processors without AES-NI would have to compute the AES
+  rounds with tables. And the hash would need intrinsics outside `format::simd`.
 
   | hash | int and bigint, ns a row | 28 bytes and bigint |
   |---|---|---|
@@ -208,12 +209,13 @@ MEASURED_AND_LEFT = """
   reads 3.15 GB/s with VAES, 2.88 with the product of 128 bits, and 2.83 with XXH3 (2026-11-26, 2 cores of x86-64 with
   AVX-512, medians of 5).
 * **Reading the words of rows without a bounds test for each** (2026-11-26, AMD EPYC; a loop over rows in the nearest
-  cache, while other programs compiled; an int and a bigint, 28 bytes and a bigint): with a test for each word, a row
-  takes 5.4 and 8.4 ns. With one test per row and a slice of the row, it takes 6.2 and 8.9 ns. With offsets that are
-  clamped to the page, 5.4 and 8.7 ns. Without any test, 4.8 and 7.2 ns, but this is not possible in safe Rust.
-* **Hashes of rows in lanes** (2026-11-26, 2 cores of x86-64 with AVX-512; a loop over rows in the nearest cache, best of 9; an int
-  and a bigint, two bigints and an int). The loop is limited by the number of its instructions: without any product it would be 10 %
-  faster.
+  cache, while other programs compiled; the first figure is for a row of an int and a bigint, the second for a row of 28
+  bytes and a bigint): with a test for each word, a row takes 5.4 and 8.4 ns. With one test per row and a slice of the
+  row, it takes 6.2 and 8.9 ns. With offsets that are clamped to the page, it takes 5.4 and 8.7 ns. Without any test, it
+  takes 4.8 and 7.2 ns, but this is not possible in safe Rust.
+* **Hashes of rows in lanes** (2026-11-26, 2 cores of x86-64 with AVX-512; a loop over rows in the nearest cache, best
+  of 9; rows of an int and a bigint, and rows of two bigints and an int). The loop is limited by the number of its
+  instructions: even without any product, it would be only 10 % faster.
 
   | hash | int and bigint, ns a row | two bigints and an int |
   |---|---|---|
@@ -225,14 +227,14 @@ MEASURED_AND_LEFT = """
   | four products of 32 bits for each two words, in lanes of AVX-512, of AVX2 | 1.6, 2.0 | 2.3, 2.7 |
   | four products of 32 bits, for one value after the other, as texts and NULLs need | 4.7 | 7.0 |
 
-* **Files mapped into memory** (2026-11-26, the same machine): computing checksums of a mapped file reaches 16 to 22
-  GB/s from the page cache, with reads 9 to 11 GB/s (`limits ck`). Half of the time of a check with `--physical-only` is
-  spent on the copy that mapping avoids. But an unreadable page of a mapped file ends the process, and the bytes of a
-  mapped page may change between the checksum and the checks. But a failed read must become a line of the report, and
-  all checks of a page must see the same bytes.
+* **Files mapped into memory** (2026-11-26, the same machine): from the page cache, computing checksums reaches 16 to 22
+  GB/s with a mapped file, and 9 to 11 GB/s with reads (`limits ck`). A check with `--physical-only` spends half of its
+  time on the copy that mapping avoids. But an unreadable page of a mapped file ends the process, while mdfsck must
+  report a failed read. And the bytes of a mapped page may change between the checksum and the checks, while all checks
+  of a page must see the same bytes.
 * **Reads of 1 MB from the page cache** (2026-11-26; `limits ck`, a pread and the checksum, GB/s): the best size of a
-  read depends on the size of the cache that each core has. If this cache is small, mdfsck reads 256 KB at a time. If it
-  is large and the file is in memory, mdfsck reads 1 MB at a time, so that a check needs 2 to 4 % less time.
+  read depends on the size of the cache of each core. If this cache is small, mdfsck reads 256 KB at a time. If the
+  cache is large and the file is in memory, mdfsck reads 1 MB at a time; with this, a check needs 2 to 4 % less time.
 
   | cache of a core | 128 KB | 256 KB | 512 KB | 1 MB | 4 MB |
   |---|---|---|---|---|---|
@@ -240,15 +242,15 @@ MEASURED_AND_LEFT = """
   | 1 MB | 8.9 | 9.1 | 9.8 | 11.0 | 11.4 |
 
   From a disk, mdfsck always reads 256 KB at a time. Reads of 1 MB make the system read ahead in its own way. On this
-  virtual machine, this gave 0.5 to 2.0 GB/s and needed 0.5 to 4.7 s of processor time for 2.5 GB. Announced reads of
-  256 KB give 1.0 to 1.5 GB/s and need 1.0 to 1.5 s (2 x 10 runs in random order). To ask the system before each chunk
-  whether the chunk is in memory has the same effect. So if a chunk was not in memory, mdfsck asks again only after 64
-  chunks, then after 128, up to 4096.
+  virtual machine, reads of 1 MB gave 0.5 to 2.0 GB/s and needed 0.5 to 4.7 s of processor time for 2.5 GB. Reads of 256
+  KB that were announced gave 1.0 to 1.5 GB/s and needed 1.0 to 1.5 s (2 x 10 runs in random order). If mdfsck asks the
+  system before each chunk whether the chunk is in memory, the system also reads ahead in its own way. So if a chunk was
+  not in memory, mdfsck asks again only after 64 chunks, then after 128, up to 4096.
 * **One loop for all sums of hashed words** (2026-11-26, 2 cores of x86-64 with AVX-512; alternating runs of
   `index_rows`, cost of an index in ns a row): written as a loop, the code needs 13 ns for an int index and 17 ns for an
-  index on a computed column; written as a fold, 14 and 15 ns. Each kind of index uses the faster code. So an int index
-  is now cheaper. An index on a computed column costs 15 ns as before, which is now 1.2 times the cost of an int index
-  instead of 1.0 to 1.1 times.
+  index on a computed column. Written as a fold, it needs 14 ns and 15 ns. mdfsck uses the loop for int indexes and the
+  fold for indexes on computed columns. So an int index is now cheaper. An index on a computed column costs 15 ns as
+  before; this is now 1.2 times the cost of an int index, and was 1.0 to 1.1 times.
 """
 
 
