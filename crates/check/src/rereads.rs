@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,11 @@ impl Moved {
     pub(crate) fn of_audit(changes: impl Iterator<Item = FileChange>, has_findings: bool) -> Self {
         let files = changes.filter(|change| has_findings || change.is_of_content()).collect();
         Self { files, pages: BTreeSet::new() }
+    }
+
+    /// Whether the file with this path has changed.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.files.iter().any(|change| change.path == path)
     }
 
     /// Notes that the changed files and pages are not verified.

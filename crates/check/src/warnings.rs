@@ -37,7 +37,9 @@ pub(crate) fn warnings_after(
     let mut warnings = not_given(source, database, scope, "checked");
     warnings.extend(changed(moved));
     warnings.extend(open_elsewhere(source));
-    warnings.extend(source.files().iter().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
+    // A file that has changed may have been growing when it was opened.
+    let files = source.files().iter().filter(|file| !moved.has(&file.path));
+    warnings.extend(files.filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
     warnings.extend(source.backup().and_then(|backup| log_of_backup(source, backup)));
     warnings.extend(source.backup().and_then(other_sets));
     warnings.extend(not_recovered(source, database, "checked"));

@@ -146,7 +146,7 @@ struct View {
     known: Known,
     within: Option<Duration>,
     read: Kept,
-    /// Whether all cross-references between pages and tables were verified within the time span of `--within`. `None`
+    /// Whether all relations (links, keys and rows) were verified within the time span of `--within`. `None`
     /// with --physical-only, because such a check verifies no cross-references.
     closed: Option<Kept>,
     changed: Changed,

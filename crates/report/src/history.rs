@@ -30,7 +30,7 @@ pub struct State {
     pub state: DatabaseState,
     /// The number of open findings.
     pub open: u64,
-    /// When the pages were last read, and when the cross-references between pages and tables were last verified.
+    /// When the pages were last read, and when the relations (links, keys and rows) were last verified.
     pub coverage: Coverage,
 }
 

@@ -1,5 +1,5 @@
 //! The results of a check that is spread over several windows of time. Two promises are reported: that every page was
-//! read, and that all cross-references between pages and tables were verified.
+//! read, and that all relations (links, keys and rows) were verified.
 
 use std::io;
 use std::time::Duration;
@@ -81,7 +81,7 @@ pub struct WindowView<'a> {
     pub within: Option<Duration>,
     /// Whether every page was read within the promised time span.
     pub read: Kept,
-    /// Whether all cross-references between pages and tables were verified within the promised time span; `None` if
+    /// Whether all relations (links, keys and rows) were verified within the promised time span; `None` if
     /// cross-references are not compared.
     pub closed: Option<Kept>,
     /// The changes in the findings.

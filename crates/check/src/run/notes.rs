@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::coverage::{Coverage, Place};
 use crate::options::{Options, RecoveryDoubtKind, Scope};
 use crate::registry::limits;
+use crate::rereads::Moved;
 use crate::survey;
 use crate::tallies::{Tallies, UnreadPages};
 use crate::units::Shape;
@@ -25,6 +26,14 @@ pub(super) fn truncated_files(source: &dyn PageSource, coverage: &mut Coverage) 
         }
     }
     errors
+}
+
+/// Removes the errors about files that are shorter than their header says, if the files have changed since they were
+/// opened: such a file was growing.
+pub(super) fn leave_out_growing(source: &dyn PageSource, moved: &Moved, errors: &mut Vec<String>) {
+    let growing = source.files().iter().filter(|file| moved.has(&file.path));
+    let explained: Vec<String> = growing.filter_map(warnings::cut).collect();
+    errors.retain(|error| !explained.contains(error));
 }
 
 /// Notes the changes that could not be recovered from the log.

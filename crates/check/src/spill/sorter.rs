@@ -283,7 +283,7 @@ impl<F: Borrow<File>, T: Item> Iterator for Merge<F, T> {
     }
 }
 
-/// Returns the items in sort order. Items that cannot be read back are lost, and the storage records the error.
+/// An iterator over the items in sort order. Items that cannot be read back are lost, and the storage records the error.
 pub(crate) struct Sorted<T> {
     space: TempStore,
     merge: Merge<File, T>,

@@ -29,7 +29,7 @@ pub enum Change<'a> {
     Delete {
         /// Whether the row becomes a ghost.
         marks_ghost: bool,
-        /// The row before the change; empty if the page still contains the row.
+        /// The row before the change; empty if the log record does not contain the row.
         image: &'a [u8],
     },
     /// Bytes of a row are replaced.

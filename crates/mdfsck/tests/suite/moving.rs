@@ -68,7 +68,8 @@ fn of_kind<'l>(lines: &'l [Value], kind: &str) -> Vec<&'l Value> {
 
 const CHECK: [&str; 6] = ["check", "db/workload.mdf", "--json", "--io-limit", "4MB", "--settle-page=1s"];
 
-/// A folder with a database `db` in its earlier state, and its later state.
+/// Creates a folder with a database in `db`. Returns the folder, the path of the data file, and the bytes of the file in
+/// an earlier and in a later state. The file is in the earlier state.
 fn database() -> (tempfile::TempDir, PathBuf, Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let (then, now) = (state(folder.path(), "60"), state(folder.path(), "240"));

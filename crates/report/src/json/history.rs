@@ -51,7 +51,7 @@ pub(crate) struct HistoryState<'a> {
     pub(crate) oldest_closed: Option<&'a str>,
 }
 
-/// When the pages of a database were last read, and when its cross-references between pages and tables were last
+/// When the pages of a database were last read, and when its relations (links, keys and rows) were last
 /// verified (`mdfsck history FILE coverage`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -75,7 +75,7 @@ pub(crate) struct HistoryCoverage<'a> {
     pub(crate) never: u64,
     /// The least recently read range of pages; null if no page was read.
     pub(crate) oldest: Option<HistoryRange<'a>>,
-    /// Totals of the cross-references between pages and tables.
+    /// Totals of the relations (links, keys and rows).
     pub(crate) relations: HistoryRelations<'a>,
     /// Number of pages for each kind of evidence that they were read.
     pub(crate) evidence: HistoryEvidence,
@@ -98,8 +98,8 @@ pub(crate) struct HistoryRange<'a> {
     pub(crate) at: &'a str,
 }
 
-/// Totals of the cross-references between pages and tables. The structure of each heap or index counts as one
-/// cross-reference. The agreement of each nonclustered index with its table counts as another one.
+/// Totals of the relations (links, keys and rows). The structure of each heap or index counts as one
+/// relation. The agreement of each nonclustered index with its table counts as another one.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct HistoryRelations<'a> {

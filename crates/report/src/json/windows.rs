@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The results of one window of a check that is spread over several windows, and how long ago pages were read and
-/// cross-references between pages and tables were verified (`--window`, `--within`).
+/// relations (links, keys and rows) were verified (`--window`, `--within`).
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Window<'a> {
@@ -21,7 +21,7 @@ pub(crate) struct Window<'a> {
     pub(crate) read: WindowPromise,
     /// Number of bytes in page ranges that are in use and were never read.
     pub(crate) never_read_bytes: u64,
-    /// Whether all cross-references between pages and tables were verified within the time span of `--within`.
+    /// Whether all relations (links, keys and rows) were verified within the time span of `--within`.
     pub(crate) closed: WindowPromise,
     /// Number of heaps and indexes.
     pub(crate) units: u64,
