@@ -142,8 +142,10 @@ pub fn markdown() -> String {
         let count = ROWS.iter().filter(|row| row.state == state).count();
         let _ = writeln!(text, "| {} | {count} | {} |", state.title(), state.meaning());
     }
-    text.push_str(
-        "\n[checks.md](checks.md) explains the checks, [limits.md](limits.md) the limits, and `mdfsck explain NUMBER` each message. \
+    let [checks, limits] = ["checks", "limits"].map(|name| format!("[{name}.md]({name}.md)"));
+    let _ = write!(
+        text,
+        "\n{checks} explains the checks, {limits} the limits, and `mdfsck explain NUMBER` each message. \
          A trial is named by its file in `crates` and its name; CONTRIBUTING.md says how to run it.\n\n\
          | message | about | state | by | trial | why |\n|---|---|---|---|---|---|\n",
     );
