@@ -32,18 +32,26 @@ pub(crate) fn run(words: &[String], is_markdown: bool) -> Result<u8, Failure> {
         return Ok(0);
     }
     let root = root();
-    let words: Vec<&str> = words.iter().flat_map(|word| word.split('-')).collect();
-    let (mut page, mut title) = (&root, "mdfsck".to_owned());
-    for name in &words {
-        let found = page.find_subcommand(name);
+    let (mut page, mut title, joined) = (&root, "mdfsck".to_owned(), words.join("-"));
+    let mut rest = joined.as_str();
+    while !rest.is_empty() {
         let missing =
             || Failure::usage(format!("{}: no such command; 'mdfsck --help' lists all commands", words.join(" ")));
-        page = found.ok_or_else(missing)?;
-        title = format!("{title}-{name}");
+        (page, rest) = named_first(page, rest).ok_or_else(missing)?;
+        title = format!("{title}-{}", page.get_name());
     }
     let page = clap_mangen::Man::new(page.clone()).title(title.to_uppercase()).source(format!("mdfsck {VERSION}"));
     output::print(|out| page.render(out))?;
     Ok(0)
+}
+
+/// The command below `parent` with whose name a text begins, and the rest of the text. A name may have a dash too.
+fn named_first<'a, 'b>(parent: &'a Command, text: &'b str) -> Option<(&'a Command, &'b str)> {
+    parent.get_subcommands().find_map(|command| {
+        let rest = text.strip_prefix(command.get_name())?;
+        let rest = if rest.is_empty() { rest } else { rest.strip_prefix('-')? };
+        Some((command, rest))
+    })
 }
 
 /// All commands. Their version does not name the build, so every build prints the same pages.
