@@ -23,7 +23,7 @@ const STYLE: &str = "\
 body{font:15px/1.5 system-ui,sans-serif;margin:0 auto;max-width:84em;padding:2em 1.2em;color:var(--ink);background:var(--page)}\
 h1{font-size:1.7em;line-height:1.2;margin:0;overflow-wrap:anywhere}h2{font-size:1.2em;margin:2em 0 .4em}\
 h3{font-size:1em;margin:1.6em 0 0;font-weight:600}\
-p{color:var(--soft);margin:.2em 0 1em}.cards{display:flex;flex-wrap:wrap;gap:1em;margin:1.6em 0}\
+p{color:var(--soft);margin:.2em 0 1em;overflow-wrap:anywhere}.cards{display:flex;flex-wrap:wrap;gap:1em;margin:1.6em 0}\
 .card{background:var(--card);border-radius:.6em;padding:.9em 1.4em;min-width:11em}\
 .card b{display:block;font-size:1.7em;line-height:1.25;font-weight:650}.card span{color:var(--soft);font-size:.9em}\
 nav{display:flex;flex-wrap:wrap;gap:.3em 1.3em;margin:1.5em 0 0;font-size:.95em}a{color:var(--blue)}\
