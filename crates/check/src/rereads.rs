@@ -195,7 +195,8 @@ impl<'a> Rereads<'a> {
         Some(&limits::INPUT_CHANGED)
     }
 
-    /// Notes what has changed. A file of which only the status has changed counts if a change may explain a finding.
+    /// Reports the files and pages that have changed. A file of which only the attributes have changed, not the content,
+    /// is reported only if a change may explain a finding.
     pub(crate) fn end(self, coverage: &mut Coverage) -> Moved {
         let Self { mut moved, has_explained, .. } = self;
         moved.files.retain(|change| has_explained || change.is_of_content());

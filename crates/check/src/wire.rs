@@ -152,7 +152,8 @@ impl<'a> Input<'a> {
     }
 
     /// Reads all frames without decoding them, and verifies that they are unchanged. Returns the hash of the last
-    /// frame: two inputs have equal hashes only if their bytes are equal.
+    /// frame. The hash of each frame also covers the hash of the frame before it, so two inputs have the same last hash
+    /// only if all their bytes are equal.
     pub(crate) fn verify(mut self) -> Result<Digest, SumsError> {
         while {
             self.next_frame()?;

@@ -42,8 +42,8 @@ const COLUMNS: [Column; 15] = [
     (INT, |row, _| integer(row)),
     (INT, |row, _| if row % 20 < 9 { integer(3) } else { integer(row % 20) }),
     (BIGINT, |row, _| (Value::Integer(long(row)), Read::Long(long(row)))),
-    // A column with NULL in every row; then columns with NULL in few rows, in most rows, in runs that end within a byte
-    // of the presence bits, and in no row.
+    // A column with NULL in every row; then columns with NULL in few rows, in most rows, in long runs, and in no row. The
+    // runs end in the middle of a byte of the presence bits.
     (BIGINT, |_, _| (Value::Null, Read::Null)),
     (BIGINT, |row, _| {
         if row % 7 == 3 { (Value::Null, Read::Null) } else { (Value::Integer(row as i64), Read::Long(row as i64)) }

@@ -426,8 +426,8 @@ fn place_nameless(
     Ok(left)
 }
 
-/// Notes the extents that the allocation maps in the first region require but that were not found. If the maps of a GAM
-/// interval were not found, all extents of the interval without a place count as missing.
+/// Marks as missing the extents that the allocation maps in the first region require, but that were not found. If the
+/// maps of a GAM interval were not found either, every extent of this interval that was not found is marked as missing.
 fn note_missing(media: &[Media], set: &BackupSet, limit: u32, places: &mut FilePlaces, room: &Room) -> io::Result<()> {
     let bytes = set.files.iter().find(|file| file.file_id == places.file_id).map_or(0, |file| file.bytes);
     let extents = u32::try_from(bytes / FRAME_BYTES).unwrap_or(u32::MAX).min(limit);
