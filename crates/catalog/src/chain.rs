@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use format::protection::{ProtectionFault, undo_torn_bits, verify};
+use format::protection::{ProtectionFault, undo_torn_bits};
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
-use source::PageSource;
+use source::{PageSource, read_settled};
 
 /// The result of reading a page.
 pub enum Fetched {
@@ -30,8 +30,8 @@ pub fn fetch(source: &dyn PageSource, page: PageId) -> Fetched {
     if !source.contains(page) {
         return Fetched::Outside;
     }
-    let Some(mut bytes) = source.read_page(page) else { return Fetched::Unread };
-    if let Err(fault) = verify(&bytes) {
+    let Some((mut bytes, verified)) = read_settled(source, page) else { return Fetched::Unread };
+    if let Err(fault) = verified {
         return Fetched::Damaged(fault);
     }
     undo_torn_bits(&mut bytes);

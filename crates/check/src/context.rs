@@ -43,8 +43,8 @@ pub(crate) struct Context<'a> {
     pub(crate) taken: Arc<Taken>,
     /// Units with bad pages; known after the sweep.
     pub(crate) bad_units: Arc<BTreeSet<UnitIndex>>,
-    /// The work of other processes for this run: they read pages a second time and answer questions about them. `None`
-    /// if this run reads the pages itself.
+    /// The questions that other processes answer for this run: those for which many pages must be read again. `None` if
+    /// this run reads all pages itself.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
     /// The pages that the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,

@@ -140,8 +140,8 @@ pub struct Wanted {
     pub bytes: u64,
 }
 
-/// The questions that a merge leaves to tasks, so that it need not read pages a second time, and the answers from
-/// earlier rounds.
+/// The questions that a merge leaves to tasks, because the answers take a second read of many pages, and the answers
+/// from earlier rounds.
 pub struct Rounds<'p> {
     local_limit: u64,
     asked: Vec<Asked<'p>>,

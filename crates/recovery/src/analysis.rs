@@ -439,8 +439,8 @@ fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
 /// Reads a page and restores the bits that torn-page protection replaced. Returns `None` if the page cannot be read or
 /// its protection (checksum or torn bits) does not match.
 pub(crate) fn readable(source: &dyn PageSource, page: PageId) -> Option<Box<PageBytes>> {
-    let mut bytes = source.read_page(page)?;
-    format::protection::verify(&bytes).ok()?;
+    let (mut bytes, verified) = source::read_settled(source, page)?;
+    verified.ok()?;
     undo_torn_bits(&mut bytes);
     Some(bytes)
 }

@@ -48,16 +48,12 @@ use std::thread;
 use std::time::Duration;
 
 use format::page::PAGE_BYTES;
-use format::protection::verify;
+use format::protection::{Protection, ProtectionFault, verify};
 use format::{PageBytes, PageId};
 
 /// The part of a memory grant that the program itself uses, in bytes: code and tables (including those for object
 /// storage), and read buffers. Measured with a catalog of 10,000 tables.
 pub const PROGRAM_BYTES: u64 = 11 << 20;
-
-/// The pauses between reads of a page that is being written.
-const PAUSES: [Duration; 4] =
-    [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(5), Duration::from_millis(20)];
 
 /// One data file of a database.
 #[derive(Clone, Debug)]
@@ -168,25 +164,40 @@ pub trait PageSource: Sync {
         self.file(page.file).is_some_and(|file| page.page < file.pages)
     }
 
-    /// Reads one page in the form in which it is stored; `None` if it is outside the files or cannot be read. A page with
-    /// a wrong checksum is read again: it may be about to be written. The result is the page that two reads in a row
-    /// returned, if there is one.
+    /// Reads one page in the form in which it is stored; `None` if it is outside the files or cannot be read.
     fn read_page(&self, page: PageId) -> Option<Box<PageBytes>> {
-        let read = || {
-            let mut bytes = Box::new([0; PAGE_BYTES]);
-            matches!(self.read(page, bytes.as_mut_slice()), Ok(1)).then_some(bytes)
-        };
-        let mut bytes = read()?;
-        for pause in PAUSES {
-            if self.backup().is_some() || verify(&bytes).is_ok() {
-                break;
-            }
-            let Some(again) = read().filter(|again| *again != bytes) else { break };
-            bytes = again;
-            thread::sleep(pause);
+        let mut bytes = Box::new([0; PAGE_BYTES]);
+        match self.read(page, bytes.as_mut_slice()) {
+            Ok(1) => Some(bytes),
+            _ => None,
         }
-        Some(bytes)
     }
+}
+
+/// The pauses between reads of a page that is being written.
+const PAUSES: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(5), Duration::from_millis(20)];
+
+/// Reads one page like [`PageSource::read_page`], and verifies its protection. A page of a file that fails is read again,
+/// because it may have been read while it was written. The result is the first sound page, or the page that two reads in
+/// a row returned, or else the last page.
+pub fn read_settled(
+    source: &dyn PageSource,
+    page: PageId,
+) -> Option<(Box<PageBytes>, Result<Protection, ProtectionFault>)> {
+    let mut bytes = source.read_page(page)?;
+    let mut verified = verify(&bytes);
+    for pause in PAUSES {
+        // A backup is not written in place.
+        if verified.is_ok() || source.backup().is_some() {
+            break;
+        }
+        thread::sleep(pause);
+        let Some(again) = source.read_page(page).filter(|again| *again != bytes) else { break };
+        verified = verify(&again);
+        bytes = again;
+    }
+    Some((bytes, verified))
 }
 
 /// Forwards some methods of [`PageSource`] to the field `inner`: the methods for the files, for the backup, and for

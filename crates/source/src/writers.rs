@@ -14,7 +14,8 @@ pub fn writer<'p>(paths: impl Iterator<Item = &'p Path>) -> Option<(&'p Path, St
 
 #[cfg(target_os = "linux")]
 mod system {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::ffi::{OsStr, OsString};
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
     use std::path::Path;
@@ -36,16 +37,24 @@ mod system {
 
     /// Looks for a descriptor of another process that allows writing.
     fn by_descriptor<'p>(files: &BTreeMap<FileId, &'p Path>) -> Option<(&'p Path, String)> {
+        let names_of = |path: &&Path| fs::canonicalize(path).ok()?.file_name().map(OsStr::to_owned);
+        let names: BTreeSet<OsString> = files.values().filter_map(names_of).collect();
         let own = std::process::id();
         let mut left = MOST_DESCRIPTORS;
         for process in fs::read_dir("/proc").ok()?.flatten() {
-            let Some(id) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+            let id = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+            let Some(id) = id.filter(|id| *id != own) else { continue };
             // The descriptors of other users' processes cannot be listed.
             let Ok(descriptors) = fs::read_dir(process.path().join("fd")) else { continue };
             for descriptor in descriptors.flatten() {
                 left = left.checked_sub(1)?;
-                // The metadata are those of the open file, which may be a pipe or a socket.
-                let opened = fs::metadata(descriptor.path()).ok().filter(|_| id != own);
+                // Only files of the same name are looked at, because asking for the identity of a file may block: the
+                // file may be on a share that does not answer. In a container, the folders may have other names.
+                let link = fs::read_link(descriptor.path()).unwrap_or_default();
+                if !link.file_name().is_some_and(|name| names.contains(name)) {
+                    continue;
+                }
+                let opened = fs::metadata(descriptor.path()).ok();
                 let Some(path) = opened.and_then(|to| files.get(&(to.dev(), to.ino()))) else { continue };
                 let info = process.path().join("fdinfo").join(descriptor.file_name());
                 if fs::read_to_string(info).is_ok_and(|info| allows_writing(&info)) {

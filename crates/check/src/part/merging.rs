@@ -64,7 +64,7 @@ pub fn merge<'p, E: From<SumsError>>(
     merge_with((source, database), options, progress, (ranges, 0, None), begin, next)
 }
 
-/// Like [`merge`], but this process does not read pages a second time if it would have to read many bytes. Instead,
+/// Like [`merge`], but this process reads no page again if it would have to read many bytes. Instead,
 /// tasks answer the questions of `rounds`, each for one page range. The report is complete only if [`Rounds::end`]
 /// returns no further questions.
 ///

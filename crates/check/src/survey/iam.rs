@@ -10,7 +10,7 @@ use catalog::{Database, FileRow};
 use format::allocation::{INTERVAL_PAGES, IamHeader, PFS_PAGES, bitmap};
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageHeader, PageId, PageType};
-use source::PageSource;
+use source::{PageSource, read_settled};
 
 pub(super) use claim::{expected_type_bits, iam_bitmap};
 
@@ -208,7 +208,7 @@ impl Follower<'_> {
         if !self.source.contains(id) {
             return None;
         }
-        let Some(mut bytes) = self.source.read_page(id) else {
+        let Some((mut bytes, _)) = read_settled(self.source, id) else {
             self.unread(id);
             return None;
         };

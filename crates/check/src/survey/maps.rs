@@ -15,7 +15,7 @@ use format::allocation::{
 use format::boot::Boot;
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
-use source::{DataFile, PageSource};
+use source::{DataFile, PageSource, read_settled};
 
 use super::ahead::Ahead;
 use crate::audit::{self, FixedFault};
@@ -422,11 +422,10 @@ impl FixedPages<'_> {
             self.findings.push(finding.text_value("page_name", kind.message_name()));
             return None;
         }
-        let Some(raw) = self.source.read_page(id) else {
+        let Some((mut bytes, _)) = read_settled(self.source, id) else {
             self.unread(id);
             return None;
         };
-        let mut bytes = raw;
         let fault = audit::identity(&bytes, id);
         undo_torn_bits(&mut bytes);
         let header = *Page::new(&bytes).header();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::allocation::{EXTENT_PAGES, FixedPage, INTERVAL_PAGES, PfsByte, bitmap, set_bits};
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId};
+use source::read_settled;
 
 use super::links::out_of_range;
 use super::{Follower, IamPage, MAX_BEYOND_PER_PAGE, is_missing};
@@ -145,7 +146,7 @@ impl Follower<'_> {
                 }
             }
             let start = page.header.start;
-            let Some(bits) = self.source.read_page(id).and_then(|bytes| iam_bitmap(id, &bytes)) else {
+            let Some(bits) = read_settled(self.source, id).and_then(|(bytes, _)| iam_bitmap(id, &bytes)) else {
                 unread.push(id);
                 continue;
             };
