@@ -16,8 +16,9 @@ pub(crate) const OF_CHECKSUMS: [&Check; 3] =
     [&registry::PAGE_IO, &registry::PAGE_IO_NO_METADATA, &registry::IAM_UNREADABLE];
 
 /// The pages in flight, and the objects that own them. A page of a backup is in flight if a restore would still change
-/// the page by redo or undo of the log in the backup. A page of a database is in flight if it is newer than the
-/// snapshot of this database.
+/// the page by redo or undo of the log in the backup. A page of a snapshot is in flight if the
+/// snapshot takes it from its base although the page there is newer than the snapshot. A page of data files that are read
+/// with their log is in flight if recovery could not recover it, or if its recovery is in doubt.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
     pages: BTreeSet<PageId>,

@@ -101,7 +101,7 @@ pub(crate) struct Ids {
 /// Returns the text that identifies a family: a database and all databases restored from its backups. The text is the
 /// family GUID, except in two cases: some databases have no GUID, and databases that exist on every server may share
 /// the GUID of their template. In these cases, the location of the copy, and its machine or server, are added. The
-/// location of a backup is the name of its database.
+/// location of a backup is the name of its database, or the path of its first file if its label names no server.
 pub fn family_of(guid: Option<&str>, name: &str, (host, location): (&str, &str)) -> String {
     let is_of_every_server = OF_EVERY_SERVER.iter().any(|known| name.eq_ignore_ascii_case(known));
     match guid {

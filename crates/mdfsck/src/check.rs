@@ -53,7 +53,8 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
 }
 
 /// Validates the options and opens the history. Then runs `act` with adjusted arguments: a history that cannot be used
-/// is left out, and subfolders are added if they were requested.
+/// is left out, and subfolders are added if they were requested. With `--snapshot-with`, a program makes the snapshot
+/// before `act`, and removes it afterwards.
 ///
 /// # Errors
 ///

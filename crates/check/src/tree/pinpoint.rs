@@ -269,8 +269,8 @@ impl Tree<'_> {
                 }
             }
             [None, _] => {
-                // The reference from a previous page counts as missing too, unless the page is the leftmost page of its
-                // level. A leftmost page names a next page, but no previous page. A page that names neither looks like
+                // If no page names this page as its next page, the reference from a previous page is missing too, unless
+                // the page is the leftmost page of its level. A leftmost page names a next page, but no previous page. A page that names neither looks like
                 // a root that the catalog does not name.
                 let alone = !has_left && (!prev.is_none() || next.is_none());
                 findings.push(if alone {

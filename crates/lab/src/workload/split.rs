@@ -55,7 +55,7 @@ impl Engine<'_> {
     }
 
     /// Moves the second half of a page to a new page. If the new row belongs at the end of the last leaf page, no rows
-    /// are moved, and the new page stays empty.
+    /// are moved, and the new page is empty until the new row is inserted.
     fn split_page(
         &mut self,
         rowset: usize,

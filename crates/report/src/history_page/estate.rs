@@ -129,7 +129,8 @@ impl Row {
     pub(super) fn of(row: DatabaseRow) -> Self {
         let DatabaseRow { id, name, family, server, source, sources, state, run, open, coverage, trend, under_way } =
             row;
-        // For a backup, the location in the history is the name of its database, so the path comes from the last run.
+        // For a backup whose label names a server, the location in the history is the name of its database, so the path
+        // comes from the last run.
         let path = match (&source, &run) {
             (Some(source), _) if source.kind == "files" => source.location.as_str(),
             (_, Some(run)) => run.paths.as_str(),
