@@ -33,7 +33,7 @@ pub(super) fn with_snapshots_of_programs() -> Vec<(&'static str, Test)> {
 const COPIES: &str = r#"
 echo "$*" >>calls
 case $1 in
-create) copy=$(mktemp -d -p "$PWD") && echo "$copy" && cp "$2"/* "$copy" ;;
+create) copy=$PWD/copy-$$ && mkdir "$copy" && echo "$copy" && cp "$2"/* "$copy" ;;
 remove)
     if ls -l "/proc/$PPID/fd" | grep -q "$2/"; then echo "$2 is busy" >&2; exit 1; fi
     rm -r "$2" ;;
