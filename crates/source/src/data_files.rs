@@ -15,8 +15,9 @@ use crate::buffer::is_aligned;
 use crate::changes::{ChangeKind, FileChange, StartHash};
 use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
-use crate::identify::{Archive, FileKind, Holder, identify};
-use crate::positioned::{Cache, SharedFile, read_fully_at, will_need};
+use crate::identify::{Archive, FileKind, Holder, identify, identify_whole};
+use crate::positioned::{Cache, ReadAt, SharedFile, read_fully_at, will_need};
+use crate::remains::Remains;
 use crate::snapshot::{self, Snapshot, SnapshotFile};
 use crate::storage::{self, Entry, Kind};
 use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
@@ -389,7 +390,7 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     let read = read_fully_at(&handle, &mut start, 0).map_err(failed)?;
     start.truncate(read);
     let hole = handle.first_hole();
-    Ok(match describe(path, &start, length) {
+    Ok(match describe(path, &start, length, &handle) {
         Ok(Some(file)) if snapshot::is_snapshot(path, &start, hole) => {
             Opened::Snapshot(SnapshotFile { file, handle, is_sparse: hole.is_some() })
         }
@@ -399,18 +400,29 @@ fn open_file(path: &Path) -> Result<Opened, OpenError> {
     })
 }
 
-/// Describes the data file of `length` bytes with the first pages `start`; `None` for a log file.
-pub(crate) fn describe(path: &Path, start: &[u8], length: u64) -> Result<Option<DataFile>, OpenError> {
+/// Describes the data file of `length` bytes with the first pages `start`; `None` for a log file. `all` is the whole file.
+pub(crate) fn describe(
+    path: &Path,
+    start: &[u8],
+    length: u64,
+    all: &dyn ReadAt,
+) -> Result<Option<DataFile>, OpenError> {
     let path = path.to_owned();
-    let (file_id, header_is_sound) = match identify(start) {
+    let held = Holder::of(&path, start);
+    let (kind, remains) = match held {
+        Some(_) => (identify(start), Remains::Nothing),
+        None => identify_whole(all, start, length),
+    };
+    let (file_id, header_is_sound) = match kind {
         FileKind::Data { file_id, header_is_sound } => (file_id, header_is_sound),
         FileKind::Log => return Ok(None),
         FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
         FileKind::Other => {
-            return Err(match (Holder::of(&path, start), Archive::of(start)) {
-                (Some(holder), _) => OpenError::Held { path, what: holder.text },
-                (None, Some(archive)) => OpenError::Compressed { path, archive },
-                (None, None) => OpenError::NotADataFile { path },
+            return Err(match (held, Archive::of(start), remains) {
+                (Some(holder), ..) => OpenError::Held { path, what: holder.text },
+                (None, Some(archive), _) => OpenError::Compressed { path, archive },
+                (None, None, Remains::Moved { file_id, by }) => OpenError::Moved { path, file_id, by },
+                (None, None, _) => OpenError::NotADataFile { path },
             });
         }
     };

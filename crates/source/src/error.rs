@@ -382,6 +382,16 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// The pages of the file are not at their places.
+    #[error("{}: has pages of file {file_id} of a database, but each of them is {}", path.display(), moved_by(*by))]
+    Moved {
+        /// Path of the file.
+        path: PathBuf,
+        /// The file ID in the pages.
+        file_id: u16,
+        /// The number of bytes by which each page is behind its place; negative if it is before its place.
+        by: i64,
+    },
     /// The file was written by SQL Server 2000 or an older version.
     #[error("{}: database version {version} ({product}) is older than SQL Server 2005, the oldest version that mdfsck reads; attach the database to SQL Server 2005 or 2008 first", path.display())]
     TooOld {
@@ -564,6 +574,24 @@ pub enum ReadError {
         /// The operating system's error.
         cause: io::Error,
     },
+}
+
+/// Describes where the pages of a file are, and what to do about it.
+fn moved_by(by: i64) -> String {
+    match u64::try_from(by) {
+        Ok(by) => format!(
+            "{by} bytes behind its place: bytes were inserted at the start, or the file is a backup whose start is damaged. To \
+             remove the bytes: 'tail -c +{} FILE > COPY', then check the copy",
+            by.saturating_add(1)
+        ),
+        Err(_) => {
+            let missing = by.unsigned_abs();
+            format!(
+                "{missing} bytes before its place: the first {missing} bytes of the file are missing. To fill the gap with zeros: \
+                 '(head -c {missing} /dev/zero; cat FILE) > COPY', then check the copy"
+            )
+        }
+    }
 }
 
 /// Returns the end of an error message, which names the command that can read a file of this kind. The extension of the

@@ -9,6 +9,8 @@ use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
 
 use crate::error::argument;
+use crate::positioned::ReadAt;
+use crate::remains::Remains;
 
 /// The number of bytes that [`identify`] needs: the first four pages.
 pub(crate) const IDENTIFY_BYTES: usize = 4 * PAGE_BYTES;
@@ -158,6 +160,19 @@ pub fn identify(start: &[u8]) -> FileKind {
             FileKind::Data { file_id, header_is_sound }
         }
         _ => FileKind::Other,
+    }
+}
+
+/// Identifies a file of `length` bytes with the first pages `start`. If the first pages do not identify it, looks at
+/// other places of `file`.
+pub(crate) fn identify_whole(file: &dyn ReadAt, start: &[u8], length: u64) -> (FileKind, Remains) {
+    let kind = identify(start);
+    if kind != FileKind::Other || Archive::of(start).is_some() {
+        return (kind, Remains::Nothing);
+    }
+    match Remains::of(file, length) {
+        Remains::InPlace(file_id) => (FileKind::Data { file_id, header_is_sound: false }, Remains::InPlace(file_id)),
+        remains => (kind, remains),
     }
 }
 

@@ -21,6 +21,7 @@ mod faults;
 mod identify;
 mod memory_files;
 mod positioned;
+mod remains;
 mod snapshot;
 pub mod storage;
 mod throttle;
@@ -269,12 +270,14 @@ pub fn open_within(
 
 /// Whether the file at `path` is a data file, according to its content.
 pub fn is_data_file(path: &Path) -> bool {
-    let mut start = vec![0; identify::IDENTIFY_BYTES];
-    let read = match storage::is_file(path) {
-        true => SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0)),
-        false => Ok(0),
+    let kind = || -> io::Result<FileKind> {
+        let file = SharedFile::open(path)?;
+        let mut start = vec![0; identify::IDENTIFY_BYTES];
+        let read = read_fully_at(&file, &mut start, 0)?;
+        let (kind, _) = identify::identify_whole(&file, start.get(..read).unwrap_or_default(), file.length()?);
+        Ok(kind)
     };
-    matches!(read.map(|read| identify(start.get(..read).unwrap_or_default())), Ok(FileKind::Data { .. }))
+    storage::is_file(path) && matches!(kind(), Ok(FileKind::Data { .. }))
 }
 
 /// Whether the file at `path` is a backup, according to its content.

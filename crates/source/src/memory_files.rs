@@ -1,6 +1,7 @@
 //! The data files of one database, held in memory.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use format::{PageBytes, PageId};
 
 use crate::data_files::{check_one_database, describe};
 use crate::identify::IDENTIFY_BYTES;
+use crate::positioned::ReadAt;
 use crate::{DataFile, OpenError, PageSource, ReadError};
 
 /// The data files of one database, held in memory. Clones share the bytes of the files. If some pages of a clone are
@@ -55,7 +57,18 @@ impl Content {
                 }
             }
         }
-        describe(&self.path, &start, self.length as u64)
+        describe(&self.path, &start, self.length as u64, self)
+    }
+}
+
+impl ReadAt for Content {
+    /// Reads whole pages: only places of pages are read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let (page, within) = (offset / PAGE_BYTES as u64, (offset % PAGE_BYTES as u64) as usize);
+        let bytes = u32::try_from(page).ok().and_then(|page| self.page(page)?.get(within..)).unwrap_or_default();
+        let length = bytes.len().min(buffer.len());
+        buffer.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        Ok(length)
     }
 }
 

@@ -22,6 +22,8 @@ mod estate;
 mod explain;
 #[cfg(feature = "lab")]
 mod export;
+#[cfg(feature = "lab")]
+mod first_pages;
 mod forms;
 mod full_tier;
 #[cfg(feature = "lab")]
@@ -245,6 +247,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(chains::with_chains());
     all.extend(advise::with_advice());
     all.extend(compare::comparisons());
+    all.extend(first_pages::without_first_pages());
     all.extend(history::with_history());
     all.extend(html::with_pages());
     all.extend(estate::with_estates());

@@ -1,0 +1,92 @@
+//! Data files whose first pages are overwritten, as by ransomware, and files whose pages are not at their places.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+pub(super) fn without_first_pages() -> Vec<(&'static str, Test)> {
+    vec![
+        ("a data file without its first pages is checked, and its rows are exported", overwritten),
+        ("a file with bytes before its pages, or without its first bytes, is named as such, with the remedy", moved),
+    ]
+}
+
+/// Writes a lab database, and returns the bytes of its only data file.
+fn sample(folder: &Path) -> Result<Vec<u8>, Failed> {
+    let made = mdfsck(folder, &["lab", "new", "sound", "--size", "9MB"]);
+    ensure(made.status.success(), text(&made.stderr))?;
+    fs::create_dir(folder.join("hurt"))?;
+    Ok(fs::read(folder.join("sound/orders.mdf"))?)
+}
+
+/// The rows of each table in an export, sorted. Rows that are not proven sound are in separate files, behind their page,
+/// their slot and the reason.
+fn exported(folder: &Path, data: &str, to: &str) -> Result<BTreeMap<String, Vec<String>>, Failed> {
+    const DOUBTFUL: &str = ".doubtful";
+    let output = mdfsck(folder, &["export", data, "--damaged", "-o", to]);
+    let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in fs::read_dir(folder.join(to)).map_err(|cause| format!("{cause}: {output:?}"))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(table) = name.strip_suffix(".csv") else { continue };
+        let text = fs::read_to_string(&path)?;
+        let rows = text.lines().skip(1);
+        let rows: Vec<String> = match table.strip_suffix(DOUBTFUL) {
+            Some(_) => rows.filter_map(|row| Some(row.splitn(4, ',').nth(3)?.to_owned())).collect(),
+            None => rows.map(str::to_owned).collect(),
+        };
+        tables.entry(table.trim_end_matches(DOUBTFUL).to_owned()).or_default().extend(rows);
+    }
+    tables.values_mut().for_each(|rows| rows.sort());
+    ensure(tables.len() > 2, format!("{output:?}"))?;
+    Ok(tables)
+}
+
+fn overwritten(folder: &Path) -> Result<(), Failed> {
+    let sound = sample(folder)?;
+    let rows = exported(folder, "sound", "rows")?;
+    // What an encryption leaves, and zeros.
+    let noise = (0u32..).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8);
+    let fills: [Vec<u8>; 2] = [noise.take(8 * PAGE_BYTES).collect(), vec![0; 8 * PAGE_BYTES]];
+    for (number, fill) in fills.into_iter().enumerate() {
+        let bytes = [&fill, &sound[8 * PAGE_BYTES..]].concat();
+        fs::write(folder.join("hurt/orders.mdf"), &bytes)?;
+        for input in ["hurt", "hurt/orders.mdf"] {
+            let output = mdfsck(folder, &["check", input, "--format", "json"]);
+            let status = output.status.code().unwrap_or_default();
+            ensure(status & 1 == 1 && status & 4 == 0, format!("{output:?}"))?;
+            let found = text(&output.stdout);
+            let lines: Vec<serde_json::Value> = found.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+            let is_beyond = |line: &&serde_json::Value| {
+                line["kind"] == "finding"
+                    && line["ref_page"].is_null()
+                    && line["page"].as_u64().is_some_and(|page| page > 8)
+            };
+            ensure(lines.iter().filter(is_beyond).count() == 0, found)?;
+        }
+        let info = mdfsck(folder, &["info", "hurt/orders.mdf"]);
+        let info = text(&info.stdout);
+        ensure(info.contains("its header page is damaged"), info)?;
+        ensure(exported(folder, "hurt", &format!("rows{number}"))? == rows, "not the same rows")?;
+    }
+    // Without the boot page the catalog is unknown, but the file is still one of pages.
+    let bytes = [vec![0xA7; 128 * PAGE_BYTES], sound[128 * PAGE_BYTES..].to_vec()].concat();
+    fs::write(folder.join("hurt/orders.mdf"), &bytes)?;
+    let output = mdfsck(folder, &["check", "hurt"]);
+    let status = output.status.code().unwrap_or_default();
+    ensure(status & 1 == 1 && status & 4 == 0, format!("{output:?}"))
+}
+
+fn moved(folder: &Path) -> Result<(), Failed> {
+    let sound = sample(folder)?;
+    let hurt = folder.join("hurt/orders.mdf");
+    fs::write(&hurt, [&[b'!'; 836][..], &sound].concat())?;
+    let words = ["has pages of file 1 of a database", "836 bytes behind its place", "tail -c +837"];
+    refused(&mdfsck(folder, &["check", "hurt/orders.mdf"]), 4, &words)?;
+    fs::write(&hurt, &sound[836..])?;
+    let words = ["836 bytes before its place", "the first 836 bytes of the file are missing", "head -c 836 /dev/zero"];
+    refused(&mdfsck(folder, &["check", "hurt/orders.mdf"]), 4, &words)?;
+    // A file of another program stays what it is.
+    fs::write(&hurt, vec![1; 1 << 20])?;
+    refused(&mdfsck(folder, &["check", "hurt/orders.mdf"]), 4, &["is not a SQL Server data file"])
+}

@@ -1,0 +1,162 @@
+//! Recognizes a data file by its other pages if its first pages are overwritten, as by ransomware. Each page of a data
+//! file has its own page number in its header, so a few pages at different places prove which file they belong to.
+
+use std::collections::BTreeSet;
+
+use format::protection::{self, undo_torn_bits};
+use format::{PAGE_BYTES, Page, PageBytes, PageId};
+
+use crate::positioned::{ReadAt, read_fully_at};
+
+/// The least number of pages that must be at their places.
+const LEAST_PAGES: usize = 3;
+/// Number of pages to look at that are evenly spread over the file. The same number is enough for the places that double
+/// their distance from the start: they cover files of up to 16 TB, of which only the beginning may be in use.
+const EVENLY: u64 = 32;
+/// The version of all page headers, and the first byte of a page.
+const HEADER_VERSION: u8 = 1;
+
+/// What the pages of a file say about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Remains {
+    /// Pages are at their places in a data file with this ID.
+    InPlace(u16),
+    /// Pages are at other places: each of them is this number of bytes behind its place in a data file.
+    Moved {
+        /// The file ID in the pages.
+        file_id: u16,
+        /// The distance in bytes. It is negative if the beginning of the file is missing.
+        by: i64,
+    },
+    /// Too few places have pages.
+    Nothing,
+}
+
+impl Remains {
+    /// Looks at some places of a file of `length` bytes. Places that cannot be read count as places without a page.
+    pub(crate) fn of(file: &dyn ReadAt, length: u64) -> Self {
+        let pages = length / PAGE_BYTES as u64;
+        let spread = (0..EVENLY).map(|number| pages.saturating_mul(number) / EVENLY);
+        let doubled = (3..=31).map(|exponent| 1u64 << exponent);
+        let places: BTreeSet<u64> = spread.chain(doubled).filter(|place| *place < pages).collect();
+        in_place(file, &places).or_else(|| moved(file, &places)).unwrap_or(Self::Nothing)
+    }
+}
+
+/// The file whose pages are at their places. All of them must name the same file.
+fn in_place(file: &dyn ReadAt, places: &BTreeSet<u64>) -> Option<Remains> {
+    let mut buffer = [0; PAGE_BYTES];
+    let mut found = Vec::new();
+    for &place in places {
+        let is_read = read_fully_at(file, &mut buffer, place * PAGE_BYTES as u64).is_ok_and(|read| read == PAGE_BYTES);
+        found.extend(is_read.then(|| page_id(&buffer)).flatten().filter(|id| u64::from(id.page) == place));
+    }
+    let &first = found.first().filter(|_| found.len() >= LEAST_PAGES)?;
+    found.iter().all(|id| id.file == first.file).then_some(Remains::InPlace(first.file))
+}
+
+/// The distance of the pages from their places, if it is the same at enough places.
+fn moved(file: &dyn ReadAt, places: &BTreeSet<u64>) -> Option<Remains> {
+    // Two whole pages begin in the first page of the buffer, or at its end.
+    let mut buffer = vec![0; 3 * PAGE_BYTES];
+    let mut found = Vec::new();
+    for &place in places {
+        let at = place * PAGE_BYTES as u64;
+        let read = read_fully_at(file, &mut buffer, at).unwrap_or_default();
+        let bytes = buffer.get(..read).unwrap_or_default();
+        let page = (0..PAGE_BYTES).find_map(|offset| Some((offset, first_of_two(bytes, offset)?)));
+        if let Some((offset, id)) = page {
+            let by = (at + offset as u64).cast_signed() - i64::from(id.page) * PAGE_BYTES as i64;
+            found.push((id.file, by));
+            let same = found.iter().filter(|other| **other == (id.file, by)).count();
+            if same >= LEAST_PAGES {
+                return Some(Remains::Moved { file_id: id.file, by });
+            }
+        }
+    }
+    None
+}
+
+/// The page at `offset`, if the next page follows it. Most offsets have no page: they are excluded by the page numbers,
+/// before a checksum is computed.
+fn first_of_two(bytes: &[u8], offset: usize) -> Option<PageId> {
+    let first: &PageBytes = bytes.get(offset..)?.first_chunk()?;
+    let second: &PageBytes = bytes.get(offset + PAGE_BYTES..)?.first_chunk()?;
+    let follows = |first: PageId, second: PageId| {
+        first.file == second.file && first.page.checked_add(1).is_some_and(|next| next == second.page)
+    };
+    // The bits of torn page protection are not in the header.
+    if !follows(Page::new(first).header().page_id(), Page::new(second).header().page_id()) {
+        return None;
+    }
+    page_id(second).and(page_id(first))
+}
+
+/// The ID of an intact page; `None` if the bytes are no page.
+fn page_id(bytes: &PageBytes) -> Option<PageId> {
+    if bytes.first() != Some(&HEADER_VERSION) || protection::verify(bytes).is_err() {
+        return None;
+    }
+    let mut undone = *bytes;
+    undo_torn_bits(&mut undone);
+    let header = Page::new(&undone).header();
+    let id = header.page_id();
+    (header.kind().is_some() && id.file != 0).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    struct Bytes(Vec<u8>);
+
+    impl ReadAt for Bytes {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let rest = self.0.get(offset as usize..).unwrap_or_default();
+            let length = rest.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&rest[..length]);
+            Ok(length)
+        }
+    }
+
+    fn of(bytes: Vec<u8>) -> Remains {
+        let length = bytes.len() as u64;
+        Remains::of(&Bytes(bytes), length)
+    }
+
+    /// The first data file of a lab database.
+    fn sample() -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let written = lab::write(&lab::orders::orders(lab::Version::V904, 5, 0), folder.path()).unwrap();
+        std::fs::read(&written.files[0]).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_last_quarter() {
+        let mut bytes = sample();
+        let pages = bytes.len() / PAGE_BYTES;
+        bytes[..pages / 4 * PAGE_BYTES].fill(0xA7);
+        assert_eq!(of(bytes.clone()), Remains::InPlace(1));
+        bytes[..(pages - 1) * PAGE_BYTES].fill(0);
+        assert_eq!(of(bytes), Remains::Nothing, "one page is no evidence");
+    }
+
+    #[test]
+    fn moved_pages_are_known_with_their_distance() {
+        let sound = sample();
+        for by in [1usize, 512, 836, PAGE_BYTES, 100_001] {
+            assert_eq!(of([vec![7; by], sound.clone()].concat()), Remains::Moved { file_id: 1, by: by as i64 }, "{by}");
+            assert_eq!(of(sound[by..].to_vec()), Remains::Moved { file_id: 1, by: -(by as i64) }, "{by}");
+        }
+    }
+
+    #[test]
+    fn other_files_have_no_remains() {
+        for bytes in [vec![], vec![1; 1 << 20], vec![0; 1 << 20], (0..1u32 << 18).flat_map(u32::to_le_bytes).collect()]
+        {
+            assert_eq!(of(bytes), Remains::Nothing);
+        }
+    }
+}
