@@ -111,6 +111,22 @@ pub enum Damage {
     Gap,
 }
 
+impl Damage {
+    /// The evidence in words. `name` names a log file by its index in [`Log::files`].
+    pub fn words(self, name: impl FnOnce(usize) -> String) -> String {
+        match self {
+            Self::Block => "the block there was written completely, and has changed since".to_owned(),
+            Self::Format(format) => format!("the block there has the unknown format {format}"),
+            Self::Header { file, offset } => format!(
+                "the log continues in the virtual log file at byte {offset} of {}, but the header of this virtual log file does not show it",
+                name(file)
+            ),
+            Self::NoBlock => "none of its virtual log files has a block of the current log".to_owned(),
+            Self::Gap => "blocks are missing".to_owned(),
+        }
+    }
+}
+
 /// Blocks after the end of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaterBlocks {

@@ -269,9 +269,10 @@ pub(crate) fn catalog_gaps(database: &Database, lacks_input: bool, why: &str, re
 pub(crate) fn need(paths: &[PathBuf], source: &dyn PageSource, database: &Database) -> Option<Need> {
     // A snapshot has no log.
     let boot = database.boot.as_ref().filter(|_| source.snapshot().is_none())?;
-    let log = match find(paths, source, database).logs {
-        logs if logs.is_empty() => Err("its log was not found".to_owned()),
-        logs => open(&logs, database).map_err(|refusal| refusal.to_string()),
+    let Found { logs: found, unusable, .. } = find(paths, source, database);
+    let log = match found.is_empty() {
+        true => Err(unusable.unwrap_or_else(|| logs::not_at_hand(database))),
+        false => open(&found, database).map_err(|refusal| refusal.to_string()),
     };
     let binding = source.files().first().and_then(|file| file.binding_guid);
     let log = log.and_then(|log| match log.files().first() {

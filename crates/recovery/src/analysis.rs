@@ -11,6 +11,7 @@ use format::{Lsn, PageBytes, PageId};
 use log::{End, EndReason, Log, LogError, Walk};
 use source::PageSource;
 
+use crate::log_damage::{LogDamage, of_place};
 use crate::order::{Known, LogOrder};
 use crate::settings::{GRANT_PER_TABLE, GRANT_PER_UNDO, Settings};
 use crate::start::Start;
@@ -79,16 +80,20 @@ pub enum Refusal {
         lsn: Lsn,
     },
     /// The log is damaged in a part that recovery needs.
-    #[error("the log is damaged at {lsn}: intact blocks follow, too far after this place to be unfinished writes")]
+    #[error("the log is damaged at {lsn}, {damage}")]
     Damaged {
         /// The LSN at which the damage begins.
         lsn: Lsn,
+        /// The place in the log and the evidence.
+        damage: LogDamage,
     },
     /// The checkpoint that the boot page names is in a damaged part of the log.
-    #[error("the log is damaged at {checkpoint}, the checkpoint that the boot page names")]
+    #[error("the log is damaged at {checkpoint}, the checkpoint that the boot page names{}", of_place(.damage.as_ref()))]
     CheckpointDamaged {
         /// The LSN of this checkpoint.
         checkpoint: Lsn,
+        /// The place in the log and the evidence; `None` if the place is the start of the log.
+        damage: Option<LogDamage>,
     },
     /// The end of a log file is missing.
     #[error("the log is cut off: its file ends at byte {at}, and the rest of the log is missing")]
@@ -336,12 +341,12 @@ impl Analysis {
         }
         // An earlier step found the checkpoint record. If reading from the start of an older transaction ends before
         // the checkpoint, the log has a gap at the place where reading ended.
-        if let Some(End { reason, at, block, .. }) = end
-            && (matches!(reason, EndReason::Damaged { .. })
+        if let Some(end) = end
+            && (matches!(end.reason, EndReason::Damaged { .. })
                 || !reaches_checkpoint && !self.is_restore
                 || self.end < self.checkpoint)
         {
-            return Err(Refusal::Damaged { lsn: Lsn { vlf: at.vlf.sequence, block, slot: 1 } });
+            return Err(Refusal::Damaged { lsn: end.lsn(), damage: LogDamage::at(log, &end) });
         }
         self.losers = open.into_iter().collect();
         Ok(())

@@ -12,6 +12,7 @@
 mod analysis;
 mod apply;
 mod layout;
+mod log_damage;
 mod losers;
 mod misfit;
 mod order;
@@ -26,6 +27,7 @@ mod undo;
 
 pub use analysis::{Analysis, Refusal, RestoreStart};
 pub use apply::{Applied, NotRecovered, Recovery};
+pub use log_damage::LogDamage;
 pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
 pub use past::PastPage;

@@ -31,8 +31,14 @@ pub enum Misfit {
 impl std::fmt::Display for Misfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::PageDamaged => "the log changes pages that are damaged in the files",
-            Self::NotThere => "the log changes pages that cannot be read",
+            Self::PageDamaged => {
+                "the log changes pages that are damaged in the files: a server that recovers these files stops at such a page with \
+                 message 824 and then 3414, and the database becomes SUSPECT"
+            }
+            Self::NotThere => {
+                "the log changes pages that cannot be read: a server that recovers these files stops at such a page with message 823 \
+                 and then 3414, and the database becomes SUSPECT"
+            }
             Self::RecordUnknown => "the log changes pages in an unknown way",
             Self::OtherMoment => {
                 "pages are from another point in time than the log: a write was lost, or the log does not belong to these files"

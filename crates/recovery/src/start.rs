@@ -7,6 +7,7 @@ use log::{Damage, EndReason, FIRST_BLOCK, Log, LogError, Walk};
 use source::PageSource;
 
 use crate::analysis::{Refusal, readable};
+use crate::log_damage::LogDamage;
 
 /// The LSNs at which recovery starts: the checkpoint, the start of redo, and the start of reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +100,8 @@ fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
         // before this block are lost, the log does not belong to these data files.
         if (first.vlf, first.block) >= (checkpoint.vlf, checkpoint.block) {
             let is_lost = is_first && walk.lost_bytes() > 0 && first.block > checkpoint.block;
-            return Ok(if is_lost { Refusal::CheckpointDamaged { checkpoint } } else { other_moment });
+            let damaged = Refusal::CheckpointDamaged { checkpoint, damage: None };
+            return Ok(if is_lost { damaged } else { other_moment });
         }
         is_first = false;
     }
@@ -110,6 +112,6 @@ fn without_checkpoint(log: &Log, checkpoint: Lsn) -> Result<Refusal, LogError> {
             let path = log.files().get(end.at.file).map(|file| file.path.clone()).unwrap_or_default();
             Ok(LogError::TooOld { path }.into())
         }
-        _ => Ok(Refusal::CheckpointDamaged { checkpoint }),
+        _ => Ok(Refusal::CheckpointDamaged { checkpoint, damage: Some(LogDamage::at(log, &end)) }),
     }
 }

@@ -8,8 +8,8 @@ use format::Lsn;
 use format::log::{LogRecord, LogTime, PageChange, TransactionId};
 use format::types::datetime_text;
 use log::{
-    Checkpoint, Damage, End, EndReason, Event, History, LaterBlocks, Log, Outcome, PlacedVlf, Rate, Step, Totals,
-    Transaction, duration_ms,
+    Checkpoint, End, EndReason, Event, History, LaterBlocks, Log, Outcome, PlacedVlf, Rate, Step, Totals, Transaction,
+    duration_ms,
 };
 
 use crate::json::{line, log as lines};
@@ -319,16 +319,10 @@ impl LogReport<'_> {
             || self.log.files().get(self.end.at.file).map(|file| file.path.display().to_string()).unwrap_or_default();
         match (self.end.reason, self.log.cut_at(&self.end)) {
             (EndReason::Damaged { damage, later }, _) => {
-                let what = match damage {
-                    Damage::Block => "the block there was written completely, and has changed since".to_owned(),
-                    Damage::Format(format) => format!("the block there has the unknown format {format}"),
-                    Damage::Header { file, offset } => format!(
-                        "the log continues in the virtual log file at byte {offset} of {}, but the header of this virtual log file does not show it",
-                        self.log.files().get(file).map(|file| file.path.display().to_string()).unwrap_or_default()
-                    ),
-                    Damage::NoBlock => "none of its virtual log files has a block of the current log".to_owned(),
-                    Damage::Gap => "blocks are missing".to_owned(),
+                let name = |file: usize| {
+                    self.log.files().get(file).map(|file| file.path.display().to_string()).unwrap_or_default()
                 };
+                let what = damage.words(name);
                 let after = match later {
                     LaterBlocks { count: 0, .. } => String::new(),
                     LaterBlocks { count, reach_bytes } => format!(

@@ -133,13 +133,12 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
         checkpoint_at(folder.path(), &sound),
     );
     let last = last_block(&sound, active);
+    // The place of the first block that cannot be read.
+    let at_checkpoint = format!("the checkpoint that the boot page names: byte {checkpoint} of its file 2: ");
+    let at_last = format!(", byte {last} of its file 2: the block there was written completely, and has changed since");
     let damages: Vec<(&str, &str, Damage<'_>)> = vec![
         ("the header of a VLF", "no virtual log file starts at byte", Box::new(|log| log[all[1].offset as usize] = 0)),
-        (
-            "the checkpoint's block",
-            "the checkpoint that the boot page names",
-            Box::new(|log| log[checkpoint + 100] ^= 0x55),
-        ),
+        ("the checkpoint's block", &at_checkpoint, Box::new(|log| log[checkpoint + 100] ^= 0x55)),
         (
             "cut inside the VLF of the checkpoint",
             "is cut off",
@@ -159,7 +158,7 @@ fn a_named_log_that_belongs_and_cannot_be_used_leaves_the_rest_judged() {
             "is cut off",
             Box::new(|log| log.truncate(active.offset as usize + PAGE_BYTES + 3 * SECTOR_BYTES)),
         ),
-        ("a bit of the last block", "is damaged", Box::new(|log| log[last + 77] ^= 4)),
+        ("a bit of the last block", &at_last, Box::new(|log| log[last + 77] ^= 4)),
         ("the parity of the newest VLF", "is damaged", Box::new(|log| log[active.offset as usize + 1] ^= 1)),
         ("encrypted blocks", "the log is encrypted (TDE)", Box::new(|log| encrypt(log, checkpoint))),
         ("SQL Server 2000", "SQL Server 2000", Box::new(|log| of_2000(log, checkpoint))),

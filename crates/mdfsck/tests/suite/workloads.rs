@@ -423,7 +423,7 @@ fn info_says_whether_recovery_is_needed_and_its_log_at_hand() {
     let text = stdout(folder.path(), &["info", MDF], 0);
     assert!(text.contains("needed, from LSN ") && text.contains("; its log was found"), "{text}");
     fs::rename(folder.path().join(LDF), folder.path().join("elsewhere.ldf")).unwrap();
-    assert_eq!(recovery(&[MDF])["problem"], "its log was not found");
+    assert_eq!(recovery(&[MDF])["problem"], "its log workload_log.ldf was not found");
     assert!(recovery(&[MDF, "elsewhere.ldf"])["problem"].is_null());
     let clean = crashed(&["--seed", "5", "--clean"]);
     let text = stdout(clean.path(), &["info", MDF], 0);
