@@ -1,39 +1,57 @@
-//! Counts pages that were changed after the last checkpoint. In a database that was shut down cleanly, no page is newer
-//! than the checkpoint that the boot page names (docs/format/boot-and-file-headers.md#boot-page). But the clean
-//! shutdown bit may also be set in a file that was copied while a server used it. So a newer page is no proof of
-//! damage; it only shows that the files may be from different points in time.
+//! Counts pages that were changed after the last checkpoint that the boot page names.
+//!
+//! In a database that was shut down cleanly, no page is newer than this checkpoint
+//! (docs/format/boot-and-file-headers.md#boot-page). But the clean shutdown bit may also be set in a file that was copied
+//! while a server used it. So a newer page is no proof of damage; it only shows that the files may be from different
+//! points in time.
+//!
+//! If the database was not shut down cleanly and the check reads its files without the changes in the log, newer pages
+//! are normal. The log of the time after the checkpoint has the changes that were made to them last, and says which of
+//! these changes were committed. Without the log, each of these pages may have half of a transaction.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use catalog::Database;
 use format::Lsn;
 use source::PageSource;
 
 use crate::context::Context;
+use crate::coverage::Place;
 use crate::finding::Finding;
 use crate::outcome::Results;
 use crate::page_check::{PageCheck, SoundPage};
+use crate::per_unit::PerUnit;
 use crate::registry::limits;
 use crate::spill::TempStore;
 use crate::sums::CheckSums;
 use crate::tallies::Tallies;
 use crate::units::{Unit, UnitIndex};
+use crate::warnings;
 use crate::wire::wire;
 
-/// The last checkpoint, if newer pages are counted. The default is `None`, for a database that was not shut down
-/// cleanly or whose checkpoint is unknown.
-#[derive(Default)]
-pub(crate) struct LastCheckpoint(Option<Lsn>);
+/// Maximum number of objects with newer pages that are named. The other objects are counted together.
+const MOST_NAMED: usize = 100;
 
-/// Pages that were changed after the checkpoint.
-#[derive(Debug, Default)]
-pub(crate) struct Newer {
-    pages: u64,
+/// The last checkpoint, if newer pages are counted. The default is `None`, for a database whose checkpoint is unknown.
+#[derive(Default)]
+pub(crate) struct LastCheckpoint {
+    lsn: Option<Lsn>,
+    /// Whether the database was shut down cleanly.
+    is_clean: bool,
 }
 
-wire! { Newer { pages } }
+/// The number of pages of each unit that were changed after the checkpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Newer {
+    units: PerUnit<u64>,
+}
+
+wire! { Newer { units } }
 
 impl CheckSums for Newer {
     fn merge(&mut self, other: Self) {
-        self.pages += other.pages;
+        self.units.merge(other.units, |mine, pages| *mine += pages);
     }
 
     fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
@@ -42,13 +60,15 @@ impl CheckSums for Newer {
 }
 
 impl LastCheckpoint {
-    /// Returns the last checkpoint of a database that was shut down cleanly. The result is `None` for a backup, because
-    /// a backup contains pages that were changed after its checkpoint. It is also `None` for a snapshot, because a
-    /// snapshot records itself which pages of its source database are newer.
+    /// Returns the last checkpoint of a database that was shut down cleanly, or whose files are read as they are. The
+    /// result has no checkpoint for a backup, because a backup contains pages that were changed after its checkpoint. It
+    /// also has none for a snapshot, because a snapshot records itself which pages of its source database are newer.
     pub(crate) fn of(database: &Database, source: &dyn PageSource) -> Self {
         let is_at_rest = source.backup().is_none() && source.snapshot().is_none();
-        let is_known = |boot: &&catalog::Boot| is_at_rest && boot.clean_shutdown();
-        Self(database.boot.as_ref().filter(is_known).map(|boot| boot.checkpoint_lsn))
+        let Some(boot) = database.boot.as_ref().filter(|_| is_at_rest) else { return Self::default() };
+        let is_clean = boot.clean_shutdown();
+        let is_counted = is_clean || warnings::is_as_stored(source, database);
+        Self { lsn: is_counted.then_some(boot.checkpoint_lsn), is_clean }
     }
 }
 
@@ -56,21 +76,44 @@ impl PageCheck for LastCheckpoint {
     type Sums = Newer;
     type Scratch = ();
 
-    fn sums(&self, _units: usize) -> Newer {
-        Newer::default()
+    fn sums(&self, units: usize) -> Newer {
+        Newer { units: PerUnit::new(if self.lsn.is_some() { units } else { 0 }) }
     }
 
     fn wants(&self, _context: &Context<'_>, _unit: &Unit) -> bool {
-        self.0.is_some()
+        self.lsn.is_some()
     }
 
     fn page(&self, _: &Context<'_>, sound: &SoundPage<'_>, (sums, ()): (&mut Newer, &mut ()), _: &mut Vec<Finding>) {
-        sums.pages += u64::from(self.0.is_some_and(|checkpoint| sound.page.header().lsn() > checkpoint));
+        if self.lsn.is_some_and(|checkpoint| sound.page.header().lsn() > checkpoint)
+            && let Some(pages) = sums.units.get_mut(sound.index as usize)
+        {
+            *pages += 1;
+        }
     }
 
-    fn settle(&self, _: &Context<'_>, _: &[UnitIndex], _: &mut Tallies, sums: &mut Newer, to: &mut Results<'_>) {
-        if sums.pages > 0 {
-            to.coverage.note(&limits::PAGES_AFTER_CHECKPOINT, "database", sums.pages);
+    fn settle(&self, context: &Context<'_>, _: &[UnitIndex], _: &mut Tallies, sums: &mut Newer, to: &mut Results<'_>) {
+        let mut objects: BTreeMap<i32, u64> = BTreeMap::new();
+        for (unit, pages) in sums.units.touched().filter(|(_, pages)| **pages > 0) {
+            let object = u32::try_from(unit).ok().and_then(|unit| Some(context.units.get(unit)?.owner.object_id));
+            *objects.entry(object.unwrap_or_default()).or_default() += pages;
+        }
+        if objects.is_empty() {
+            return;
+        }
+        if self.is_clean {
+            to.coverage.note(&limits::PAGES_AFTER_CHECKPOINT, "database", objects.values().sum());
+            return;
+        }
+        let mut objects: Vec<(i32, u64)> = objects.into_iter().collect();
+        objects.sort_by_key(|&(object, pages)| (Reverse(pages), object));
+        for (number, (object, pages)) in objects.into_iter().enumerate() {
+            let place = match object {
+                0 => "unknown objects".into(),
+                object if number < MOST_NAMED => Place::of(object, context.database.object_name(object)),
+                _ => "other objects".into(),
+            };
+            to.coverage.note(&limits::RECOVERY_NEWER_PAGES, place, pages);
         }
     }
 }

@@ -205,12 +205,17 @@ fn other_sets(backup: &BackupPages) -> Option<Warning> {
     })
 }
 
+/// Whether the pages are those of files that lack changes of their log: the database was not shut down cleanly, and was
+/// not recovered.
+pub(crate) fn is_as_stored(source: &dyn PageSource, database: &Database) -> bool {
+    let is_clean = database.boot.as_ref().is_none_or(Boot::clean_shutdown);
+    !is_clean && source.in_flight().is_none() && source.backup().is_none()
+}
+
 /// Warns if the files lack changes of their log. `done` is the word for what the caller does with the files: "checked"
 /// or "shown".
 pub fn not_recovered(source: &dyn PageSource, database: &Database, done: &str) -> Option<Warning> {
-    let is_clean = database.boot.as_ref().is_none_or(Boot::clean_shutdown);
-    let is_as_stored = !is_clean && source.in_flight().is_none() && source.backup().is_none();
-    is_as_stored.then(|| {
+    is_as_stored(source, database).then(|| {
         let text = format!(
             "the database was not shut down cleanly; its files are {done} as they are, without the changes in the log"
         );

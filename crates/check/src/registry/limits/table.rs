@@ -75,12 +75,15 @@ limits! {
     RECOVERY_NONE = "recovery.none", NotGiven, "recovery",
         "the database was not shut down cleanly, and {}; its files are checked as they are, without the changes in the log",
         action "Pass the log that was copied together with the data files on the command line, or put the log into the folder of the data files. Or check a restored backup, which needs no log.";
+    RECOVERY_NEWER_PAGES = "recovery.newer-pages", InFlight note, "transactions",
+        "pages were written after the last checkpoint of a database that was not shut down cleanly: without the log, it is unknown which of their changes were committed",
+        action "Nothing is damaged by this. Use the log if you can: recovery completes or rolls back these changes. Without the log, compare the rows of these objects with another source.";
     RECOVERY_LOG = "recovery.log", InFlight, "recovery",
         "{}; the database files are checked as they are, without the changes in the log",
         action "Copy the log and the data files again, together. Or check a restored backup, which needs no log.";
     RECOVERY_PAGES = "recovery.pages", InFlight, "recovery",
         "{}; the pages are checked as they are in the files, without the changes in the log",
-        action NEEDS_LOG;
+        action "If the pages are damaged, restore them: 'mdfsck advise --backups DIR' looks for sound copies. If the files were copied from a server that was running, copy data files and log again, together. Otherwise let SQL Server recover the database and shut it down cleanly, then check its files. Or check a full backup.";
     RECOVERY_IN_DOUBT = "recovery.in-doubt", InFlight, "recovery",
         "a transaction that spans several databases is prepared: another server decides whether to commit the transaction or roll it back",
         action "Let the coordinating server commit the transaction or roll it back, or restore all databases that take part in the transaction.";
