@@ -24,6 +24,7 @@ mod statements;
 mod step;
 #[cfg(test)]
 mod tests;
+mod unrecovered;
 mod unverified;
 mod without_backup;
 

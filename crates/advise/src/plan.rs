@@ -12,7 +12,7 @@ use crate::backups::{self, Backups, Search};
 use crate::damage::{Damage, TableDamage};
 use crate::obstacle::{Model, obstacle};
 use crate::step::{LossSummary, Step};
-use crate::{of_backup, repairs, restore, unverified};
+use crate::{of_backup, repairs, restore, unrecovered, unverified};
 
 /// The input of a plan.
 #[derive(Clone, Copy)]
@@ -38,6 +38,8 @@ pub enum Situation {
     Sound,
     /// Nothing was found, but not everything could be verified.
     Unverified,
+    /// The database was not shut down cleanly, and its log is missing or cannot be used.
+    NotRecovered,
     /// Something is damaged, but no row is lost.
     NoLoss,
     /// Data is damaged, and the given backups have sound copies of it.
@@ -54,6 +56,7 @@ impl Situation {
         match self {
             Self::Sound => "sound",
             Self::Unverified => "unverified",
+            Self::NotRecovered => "not_recovered",
             Self::NoLoss => "no_loss",
             Self::InBackup => "in_backup",
             Self::Loss => "loss",
@@ -102,6 +105,12 @@ fn prefer_copies(request: &Request<'_>, damage: &mut Damage) {
 
 /// Makes the plan that repairs this damage.
 pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
+    if let Some(cause) = unrecovered::cause(request) {
+        let search = request.backups.map_or_else(Search::default, |backups| {
+            backups::search(backups, request.source, request.database, &damage.pages(), &[])
+        });
+        return unrecovered::plan(request, cause, damage, search);
+    }
     let (mut inspect, again) = unverified::steps(request.report, request.paths);
     let name = &request.report.database.name;
     if damage.is_empty() {
@@ -157,15 +166,7 @@ pub(crate) fn needs_restore(damage: &Damage) -> bool {
 
 fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request<'_>) -> String {
     let pages = damage.pages().len();
-    let counted = |count: usize, one: &str, many: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {many}"),
-    };
-    let is = |count: usize| if count == 1 { "is" } else { "are" };
-    let what = match pages {
-        0 => "data or catalog".to_owned(),
-        pages => counted(pages, "page", "pages"),
-    };
+    let damaged = counted_pages(pages);
     match situation {
         Situation::NoLoss if !damage.maps.ids.is_empty() => {
             format!(
@@ -174,11 +175,10 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
         }
         Situation::NoLoss if damage.tables.is_empty() && damage.unowned.ids.is_empty() => match damage.indexes.len() {
             0 => format!("{name}: no page is damaged; counts or values are wrong, and no row is lost."),
-            indexes => format!(
-                "{name}: {} {} damaged, but no table is damaged: no row is lost.",
-                counted(indexes, "nonclustered index", "nonclustered indexes"),
-                is(indexes)
-            ),
+            1 => format!("{name}: 1 nonclustered index is damaged, but no table is damaged: no row is lost."),
+            indexes => {
+                format!("{name}: {indexes} nonclustered indexes are damaged, but no table is damaged: no row is lost.")
+            }
         },
         Situation::NoLoss => {
             format!(
@@ -187,11 +187,21 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
             )
         }
         Situation::InBackup => {
-            format!("{name}: {what} {} damaged, and a backup has sound copies.", is(pages))
+            format!("{name}: {damaged}, and a backup has sound copies.")
         }
         _ => match request.backups {
-            Some(_) => format!("{name}: {what} {} damaged, and no given backup can replace them.", is(pages)),
-            None => format!("{name}: {what} {} damaged; no backups were given (--backups DIR).", is(pages)),
+            Some(_) => format!("{name}: {damaged}, and no given backup can replace them."),
+            None => format!("{name}: {damaged}; no backups were given (--backups DIR)."),
         },
+    }
+}
+
+/// A clause about the number of damaged pages, such as `2 pages are damaged`. Damage without pages is in the data or in
+/// the catalog.
+pub(crate) fn counted_pages(pages: usize) -> String {
+    match pages {
+        0 => "data or catalog are damaged".to_owned(),
+        1 => "1 page is damaged".to_owned(),
+        pages => format!("{pages} pages are damaged"),
     }
 }

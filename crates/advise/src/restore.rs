@@ -251,7 +251,7 @@ fn file_restore(
     step
 }
 
-fn database_restore(
+pub(crate) fn database_restore(
     request: &Request<'_>,
     damage: &Damage,
     (usable, model): (&Usable, Model),

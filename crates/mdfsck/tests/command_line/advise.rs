@@ -210,6 +210,66 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
                 checked,
             )
         }),
+        ("a database without its log is told what to do, in the order of harm", |folder| {
+            run(folder, &["lab", "chain", "here", "--sets", "full,log"])?;
+            run(folder, &["lab", "crash", "c", "--seed", "3", "--transactions", "200", "--open"])?;
+            fs::remove_file(folder.join("c/workload_log.ldf"))?;
+            let plain = ["inspect", "export", "inspect", "repair_allow_data_loss"];
+            let lines = advise(folder, &["c", "--script", "plan.sql"])?;
+            ensure(actions(&lines) == plain, format!("{:?}", actions(&lines)))?;
+            let summary = lines.last().ok_or("no summary")?;
+            ensure(summary["situation"] == "not_recovered", summary.to_string())?;
+            let said = |line: &Value, words: &[&str]| {
+                let line = line.to_string();
+                ensure(words.iter().all(|word| line.contains(word)), line)
+            };
+            said(summary, &["was not recovered", "workload_log.ldf was not found"])?;
+            said(&lines[0], &["Look for the log", "workload_log.ldf", "17207", "945", "mdfsck check c LOG"])?;
+            said(&lines[1], &["mdfsck export c --no-log -o saved"])?;
+            said(&lines[3], &["SET EMERGENCY", "stay half done", "written after the last checkpoint"])?;
+            let script = fs::read_to_string(folder.join("plan.sql"))?;
+            nothing_runs(&script)?;
+            outside_comes_first(&script)?;
+            // The command of the second step works as it is.
+            ensure(mdfsck(folder, &["export", "c", "--no-log", "-o", "saved"]).status.code() == Some(16), "export")?;
+            ensure(fs::read_dir(folder.join("saved"))?.count() > 1, "nothing was saved")?;
+            // The objects in the last step are those that a check notes.
+            let noted = text(&mdfsck(folder, &["check", "c", "--format", "json"]).stdout);
+            let notes: Vec<Value> = noted.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+            let newer: Vec<&Value> = notes.iter().filter(|line| line["id"] == "recovery.newer-pages").collect();
+            let lost = lines[3]["cannot_restore"].to_string();
+            let is_named = |note: &&&Value| {
+                let place = format!("{} ({})", note["scope"].as_str().unwrap_or_default(), note["count"]);
+                lost.contains(&place)
+            };
+            ensure(
+                !newer.is_empty() && newer.iter().take(5).filter(is_named).count() > 0,
+                format!("{newer:?} {lost}"),
+            )?;
+            // Backups of another database are no help, and are named as such.
+            let other = advise(folder, &["c", "--backups", "here"])?;
+            said(&other[2], &["are of other databases"])?;
+            // With its log, the database needs no advice.
+            run(folder, &["lab", "crash", "whole", "--seed", "3", "--transactions", "200", "--open"])?;
+            ensure(actions(&advise(folder, &["whole"])?).is_empty(), "with its log")
+        }),
+        ("a database without its log is restored if a backup is given, and its damage comes after", |folder| {
+            let page = in_use(folder)?;
+            for data in ["data", "hurt"] {
+                edit(&folder.join(data).join("workload.recovered.mdf"), 9, |page| page[96 + 0x24 + 3] &= !0x40);
+            }
+            let lines = advise(folder, &["data", "--backups", "here"])?;
+            let expected = ["inspect", "export", "restore_database", "repair_allow_data_loss"];
+            ensure(actions(&lines) == expected, format!("{:?}", actions(&lines)))?;
+            ensure(files_of(&lines[2]).first().is_some_and(|file| file == "03_full.bak"), lines[2].to_string())?;
+            ensure(lines[2]["sql"].to_string().contains("REPLACE, NORECOVERY"), lines[2].to_string())?;
+            let lines = advise(folder, &["hurt"])?;
+            let said = lines.last().ok_or("no summary")?.to_string();
+            ensure(said.contains("not_recovered") && said.contains("1 page is damaged"), said)?;
+            let loss = lines.iter().find(|line| line["kind"] == "loss").ok_or("no loss")?;
+            ensure(loss["pages"][0] == Value::from(page), loss.to_string())?;
+            ensure(lines[1]["command"].to_string().contains("--damaged"), lines[1].to_string())
+        }),
         ("advice is for one database", |folder| {
             for seed in ["1", "2"] {
                 run(folder, &["lab", "new", &format!("all/{seed}"), "--size", "9MB", "--seed", seed])?;

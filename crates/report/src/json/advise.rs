@@ -105,7 +105,7 @@ pub(crate) struct AdviceSummary<'a> {
     pub(crate) v: u32,
     /// Name of the database.
     pub(crate) database: &'a str,
-    /// The situation: `sound`, `unverified`, `no_loss`, `in_backup`, `loss` or `of_backup`.
+    /// The situation: `sound`, `unverified`, `not_recovered`, `no_loss`, `in_backup`, `loss` or `of_backup`.
     pub(crate) situation: &'static str,
     /// A sentence about the situation.
     pub(crate) sentence: &'a str,
