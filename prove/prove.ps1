@@ -5,7 +5,8 @@ Compares mdfsck with DBCC CHECKDB on your own server: see docs/guides/prove.md.
 .DESCRIPTION
 Restores a backup under a new name (or attaches copies of data files), damages copies of its files, lets SQL Server's DBCC CHECKDB and
 mdfsck check each copy, and compares what they print. The variables MDFSCK and SQLCMD name the programs if they are not on the PATH.
-Exit status: 0 no difference, 1 differences, 4 the kit could not run, 8 wrong usage, 16 some copies were not compared (17: both).
+Exit status: 0 no difference, 1 differences, 4 the kit could not run, 8 wrong usage, 16 some copies were not compared (17: both),
+130 interrupted. 4 is added (5, 20, 21) if a database of the kit is still on the server.
 .PARAMETER Folder
 New or empty folder for files and results, which the server can write to.
 .PARAMETER ServerFolder
@@ -38,7 +39,7 @@ param(
     [string[]] $Backup = @(),
     [int] $Position = 1,
     [string[]] $Data = @(),
-    [ValidateRange(1, 999)] [int] $Copies = 60,
+    [int] $Copies = 60,
     [uint64] $Seed = 1,
     [switch] $KeepAll,
     [switch] $Yes,
@@ -65,18 +66,24 @@ function Add-Line([string] $Path, [string] $Text) { [IO.File]::AppendAllText($Pa
 
 # ---- the server -------------------------------------------------------------------------------------------------------
 
-$run = [pscustomobject] @{ Steps = 0; Reply = ''; Answered = 0; Size = 0L; Names = @(); Stopped = $false }
+$run = [pscustomobject] @{ Steps = 0; Reply = ''; Answered = 0; Size = 0L; Names = @(); Stopped = $false; Stuck = '' }
 # Sends sql/NAME.sql with variables. What was sent and what came back stays in the folder sql.
 function Invoke-Step([string] $Name, [Collections.IDictionary] $Variables) {
     $run.Steps++
     $sent = Join-Path $Folder 'sql' ('{0:d4}-{1}.sql' -f $run.Steps, $Name)
     $run.Reply = $sent -replace '\.sql$', '.txt'
+    # A second run with -Clean uses the same names.
+    $run.Reply, "$($run.Reply).error" | Where-Object { Test-Path -LiteralPath $_ } | ForEach-Object { Remove-Item -LiteralPath $_ }
     $text = ''
     foreach ($variable in $Variables.Keys) {
         $type = if ($variable -eq 'database') { 'sysname' } else { 'nvarchar(max)' }
         $text += "DECLARE @$variable $type;`nSET @$variable = N'$(Format-Sql $Variables[$variable])';`n"
     }
-    $text += [IO.File]::ReadAllText((Join-Path $PSScriptRoot 'sql' "$Name.sql")).Replace("`r", '')
+    # own.sql comes before each statement that could change a database.
+    $parts = if ($Name -in 'server', 'filelist', 'restore', 'attach', 'dbcc') { $Name } else { 'own', $Name }
+    foreach ($part in $parts) {
+        $text += [IO.File]::ReadAllText((Join-Path $PSScriptRoot 'sql' "$part.sql")).Replace("`r", '')
+    }
     [IO.File]::WriteAllText($sent, $text, [Text.UTF8Encoding]::new($false))
     # -x: a name with $( in it stays as it is. -I: without it, CHECKDB cannot evaluate indexed views. Files are UTF-8.
     $own = '-d', 'master', '-b', '-x', '-I', '-l', '30', '-W', '-w', '65535', '-s', "`t", '-i', $sent, '-o', $run.Reply
@@ -88,7 +95,8 @@ function Invoke-Step([string] $Name, [Collections.IDictionary] $Variables) {
 }
 function Get-Told([string] $Name) { # a line of the reply
     foreach ($line in [IO.File]::ReadLines($run.Reply)) {
-        if ($line.StartsWith("prove:$Name=")) { return $line.Substring("prove:$Name=".Length).Trim() }
+        # Without what would steer a terminal.
+        if ($line.StartsWith("prove:$Name=")) { return ($line.Substring("prove:$Name=".Length) -replace '[\p{Cc}\p{Cf}]', '').Trim() }
     }
 }
 # How the last statement ended (outcome), or why it failed (why).
@@ -105,9 +113,19 @@ function Get-Why { "$(Read-Reply why) ($($run.Reply))" }
 # A name is noted before the server hears of it, so that Ctrl+C at any time leaves none behind.
 function Add-Made([string] $Name) { Add-Line $made $Name }
 function Remove-Made([string] $Name) {
-    [IO.File]::WriteAllLines($made, [string[]] @([IO.File]::ReadAllLines($made) | Where-Object { $_ -cne $Name }))
+    # If the disk is full, the list stays as it is.
+    $new = Join-Path $Folder made.new
+    try {
+        [IO.File]::WriteAllLines($new, [string[]] @([IO.File]::ReadAllLines($made) | Where-Object { $_ -cne $Name }))
+        [IO.File]::Move($new, $made, $true)
+    } catch [IO.IOException] { [Console]::Error.WriteLine("prove: $Name stays in ${made}: $($_.Exception.Message)") }
 }
 function Remove-OwnDatabase([string] $Name) { # whether it is gone
+    if (-not $Name.StartsWith($prefix, [StringComparison]::Ordinal)) {
+        Write-Host "$Name in made.txt is no database of the kit, and was not touched"
+        Remove-Made $Name
+        return $true
+    }
     # The server may still be busy with the statement before, so one answer is not enough.
     foreach ($try in 1..5) {
         if ($try -gt 1) { Start-Sleep 1 }
@@ -116,11 +134,11 @@ function Remove-OwnDatabase([string] $Name) { # whether it is gone
             Remove-Made $Name
             return $true
         }
-    }
-    if ((Get-Told state) -ceq 'FOREIGN') {
-        Write-Host "the database $Name has files outside of $serverFiles, so it is not of this run, and was not touched"
-        Remove-Made $Name
-        return $true
+        if ((Get-Told state) -ceq 'FOREIGN') {
+            [Console]::Error.WriteLine("prove: the database $Name was not touched: its file $(Get-Told outside) is not in $serverFiles; " +
+                'if this is the same folder, give its path on the server with -ServerFolder')
+            return $false
+        }
     }
     [Console]::Error.WriteLine("prove: the database $Name is still on the server: $(Get-Why)")
     $false
@@ -129,14 +147,24 @@ function Remove-OwnDatabase([string] $Name) { # whether it is gone
 function Clear-Run {
     if (-not $made -or -not (Test-Path -LiteralPath $made)) { return $true }
     $isClean = $true
-    $names = [IO.File]::ReadAllLines($made)
+    $names = @([IO.File]::ReadAllLines($made))
+    # The server never has these files, and if the disk is full, the statements need room.
+    try { Remove-Folder (Get-Files damaged) } catch { [Console]::Error.WriteLine("prove: $($_.Exception.Message)") }
     if ($names) { Write-Host 'removing the databases of this run' }
-    foreach ($name in $names) { if (-not (Remove-OwnDatabase $name)) { $isClean = $false } }
-    $files = Join-Path $Folder files
+    foreach ($name in $names) {
+        # What fails for one database is no reason to leave the others.
+        try { $isGone = Remove-OwnDatabase $name } catch {
+            [Console]::Error.WriteLine("prove: the database $name may still be on the server: $($_.Exception.Message)")
+            $isGone = $false
+        }
+        if (-not $isGone) { $isClean = $false }
+    }
     if (-not $isClean) {
         [Console]::Error.WriteLine("prove: run this script again with -Clean -Folder $Folder")
-    } elseif (Test-Path -LiteralPath $files) {
-        Remove-Item -LiteralPath $files -Recurse -Force
+    } else {
+        try { Remove-Folder (Join-Path $Folder files) } catch {
+            [Console]::Error.WriteLine("prove: the files of the run cannot be removed: $($_.Exception.Message)")
+        }
     }
     $isClean
 }
@@ -144,8 +172,11 @@ function Clear-Run {
 # ---- files ------------------------------------------------------------------------------------------------------------
 
 function Get-Files([string] $Name) { Join-Path $Folder files $Name }
-function New-EmptyFolder([string] $Path) {
+function Remove-Folder([string] $Path) {
     if (Test-Path -LiteralPath $Path) { Remove-Item -LiteralPath $Path -Recurse -Force }
+}
+function New-EmptyFolder([string] $Path) {
+    Remove-Folder $Path
     $null = [IO.Directory]::CreateDirectory($Path)
     if (-not $IsWindows) { chmod g+rwx -- $Path }
 }
@@ -184,7 +215,7 @@ function Mount-Damaged([pscustomobject] $Case) {
     if (-not $Case.State -or $Case.State -eq 'NONE') {
         $Case.Way = "attach refused ($((Read-Reply why).Split(':')[0])), files exchanged"
         # The server refuses the files: it attaches sound ones, and gets the damaged ones while they are offline.
-        $null = Remove-OwnDatabase $Case.Database
+        if (-not (Remove-OwnDatabase $Case.Database)) { throw [IO.IOException]::new("the database $($Case.Database) is still on the server") }
         New-EmptyFolder $server
         Copy-Missing (Get-Files base) $server
         Mount-Files $Case.Database server
@@ -212,23 +243,32 @@ function Save-Reply([string] $Path) {
     $lines = [IO.File]::ReadLines($run.Reply) | Where-Object { $_ -notmatch '^(prove:|Changed language setting)' }
     [IO.File]::WriteAllLines($Path, [string[]] @($lines))
 }
-# Returns nothing if there is a result to compare, or else the reason why not.
-function Invoke-CheckDb([pscustomobject] $Case) {
-    $variables = [ordered] @{ database = $Case.Database; command = 'CHECKDB'; options = 'TABLERESULTS, ALL_ERRORMSGS' }
-    if ($Case.Kind -ne 'sound') { $variables.options += ', NO_INFOMSGS' }
+# Writes the output into a file of the case. Returns nothing if there is a result to compare, or else the reason why not.
+function Invoke-Dbcc([pscustomobject] $Case, [string] $Command, [string] $Options) {
+    $variables = [ordered] @{ database = $Case.Database; command = $Command; options = $Options }
     Invoke-Step dbcc $variables
     $outcome = Read-Reply outcome
-    if ($outcome -eq 'no-snapshot') {
-        $Case.Way += ', no snapshot: WITH TABLOCK'
-        $variables.options += ', TABLOCK'
+    # CHECKCATALOG has no TABLOCK.
+    if ($outcome -eq 'no-snapshot' -and $Command -ne 'CHECKCATALOG') {
+        if (-not $Case.Way.EndsWith('TABLOCK')) { $Case.Way += ', no snapshot: WITH TABLOCK' }
+        $variables.options = (@($Options) + 'TABLOCK' | Where-Object { $_ }) -join ', '
         Invoke-Step dbcc $variables
         $outcome = Read-Reply outcome
     }
-    Save-Reply (Join-Path $Case.Folder checkdb.txt)
+    Save-Reply (Join-Path $Case.Folder "$($Command.ToLowerInvariant()).txt")
     switch ($outcome) {
         'complete' { }
-        'cut-off' { "CHECKDB was cut off: $(Get-Why)" }
-        default { "CHECKDB did not run: $(Get-Why)" }
+        'cut-off' { "$Command was cut off: $(Get-Why)" }
+        default { "$Command did not run: $(Get-Why)" }
+    }
+}
+# What only the sound copy gets: CHECKALLOC and CHECKCATALOG of both. A command without a result leaves its reason.
+function Invoke-Listings([pscustomobject] $Case) {
+    foreach ($scope in 'alloc', 'catalog') {
+        $reason = Invoke-Dbcc $Case "CHECK$($scope.ToUpperInvariant())" ''
+        $said = @(& $mdfsck check "--$scope" --output (Join-Path $Case.Folder "mdfsck-check$scope.txt") (Get-Files damaged) 2>&1)
+        if ($LASTEXITCODE -band 12) { $reason = "mdfsck check --$scope failed: $($said | Select-Object -Last 1)" }
+        if ($reason) { [IO.File]::WriteAllText((Join-Path $Case.Folder "check$scope.reason"), "$reason`n") }
     }
 }
 function Write-Verdict([pscustomobject] $Case, [string] $Verdict, [string] $Text) {
@@ -242,7 +282,11 @@ function Write-Verdict([pscustomobject] $Case, [string] $Verdict, [string] $Text
 # The damaged files, for whoever looks into a difference.
 function Save-Files([pscustomobject] $Case) {
     $zip = Join-Path $Case.Folder files.zip
-    if (-not (Test-Path -LiteralPath $zip)) { [IO.Compression.ZipFile]::CreateFromDirectory((Get-Files damaged), $zip) }
+    if (Test-Path -LiteralPath $zip) { return }
+    try { [IO.Compression.ZipFile]::CreateFromDirectory((Get-Files damaged), $zip) } catch [IO.IOException] {
+        # A part of them would mislead.
+        if (Test-Path -LiteralPath $zip) { Remove-Item -LiteralPath $zip }
+    }
 }
 function Invoke-Copy([string] $Number, [string] $Kind, [string] $CopySeed) {
     $case = [pscustomobject] @{
@@ -251,45 +295,52 @@ function Invoke-Copy([string] $Number, [string] $Kind, [string] $CopySeed) {
     }
     $null = [IO.Directory]::CreateDirectory($case.Folder)
     $free = Get-Free
+    if ($run.Stuck) { return Stop-Copies $case $run.Stuck }
     if ($null -ne $free -and $free -lt 2 * $run.Size) {
-        $run.Stopped = $true
-        return Write-Verdict $case stopped "the disk of $Folder has too little space left"
+        return Stop-Copies $case "the disk of $Folder has too little space left"
     }
+    # The report has what was compared until here.
+    try { Compare-Copy $case } catch [IO.IOException], [UnauthorizedAccessException] {
+        return Stop-Copies $case $_.Exception.Message
+    }
+    # The next copy needs the place of these files. A name that stays in the list gets another try at the end.
+    try {
+        $isGone = $case.Database -notin [IO.File]::ReadAllLines($made) -or (Remove-OwnDatabase $case.Database)
+    } catch [IO.IOException] { $isGone = $false }
+    if (-not $isGone) { $run.Stuck = "the database $($case.Database) is still on the server" }
+}
+# Ends the copies, but not the run.
+function Stop-Copies([pscustomobject] $Case, [string] $Text) {
+    $run.Stopped = $true
+    Write-Verdict $Case stopped $Text
+}
+function Compare-Copy([pscustomobject] $Case) {
     $damaged = Get-Files damaged
     New-EmptyFolder $damaged
     New-EmptyFolder (Get-Files server)
-    if ($Kind -ne 'sound') {
-        $said = & $mdfsck lab damage (Get-Files base) --kind $Kind --seed $CopySeed -o $damaged 2>&1
+    if ($Case.Kind -ne 'sound') {
+        $said = & $mdfsck lab damage (Get-Files base) --kind $Case.Kind --seed $Case.Seed -o $damaged 2>&1
         $status = $LASTEXITCODE
-        [IO.File]::WriteAllLines((Join-Path $case.Folder damage.txt), [string[]] @($said | ForEach-Object { "$_" }))
-        if ($status -ne 0) { return Write-Verdict $case not-offered "$(@($said)[-1])" }
+        [IO.File]::WriteAllLines((Join-Path $Case.Folder damage.txt), [string[]] @($said | ForEach-Object { "$_" }))
+        if ($status -ne 0) { return Write-Verdict $Case not-offered "$(@($said)[-1])" }
     }
     Copy-Missing (Get-Files base) $damaged
-    Mount-Damaged $case
-    $isOpen = $case.State -in 'ONLINE', 'EMERGENCY'
-    $reason = if ($isOpen) { Invoke-CheckDb $case } else { "the server opens these files in no way: $(Get-Why)" }
-    if ($Kind -eq 'sound' -and -not $reason) {
-        foreach ($command in 'CHECKALLOC', 'CHECKCATALOG') {
-            Invoke-Step dbcc ([ordered] @{ database = $case.Database; command = $command; options = '' })
-            Save-Reply (Join-Path $case.Folder "$($command.ToLowerInvariant()).txt")
-        }
-    }
-    $errors = @(& $mdfsck check --tableresults --output (Join-Path $case.Folder mdfsck.csv) $damaged 2>&1)
+    Mount-Damaged $Case
+    $isOpen = $Case.State -in 'ONLINE', 'EMERGENCY'
+    $options = 'TABLERESULTS, ALL_ERRORMSGS'
+    if ($Case.Kind -ne 'sound') { $options += ', NO_INFOMSGS' }
+    $reason = if ($isOpen) { Invoke-Dbcc $Case CHECKDB $options } else { "the server opens these files in no way: $(Get-Why)" }
+    $errors = @(& $mdfsck check --tableresults --output (Join-Path $Case.Folder mdfsck.csv) $damaged 2>&1)
     $status = $LASTEXITCODE
-    if ($Kind -eq 'sound') {
-        foreach ($scope in 'alloc', 'catalog') {
-            $errors += & $mdfsck check "--$scope" --output (Join-Path $case.Folder "mdfsck-check$scope.txt") $damaged 2>&1
-        }
-    }
-    [IO.File]::WriteAllLines((Join-Path $case.Folder mdfsck.err), [string[]] @($errors | ForEach-Object { "$_" }))
+    if ($Case.Kind -eq 'sound' -and -not $reason) { Invoke-Listings $Case }
+    [IO.File]::WriteAllLines((Join-Path $Case.Folder mdfsck.err), [string[]] @($errors | ForEach-Object { "$_" }))
     if ($reason) {
-        Save-Files $case
-        Write-Verdict $case refused "$reason; mdfsck: exit status $status"
+        Save-Files $Case
+        Write-Verdict $Case refused "$reason; mdfsck: exit status $status"
     } else {
-        Compare-Result $case
+        Compare-Result $Case
     }
-    if ($KeepAll) { Save-Files $case }
-    $null = Remove-OwnDatabase $case.Database
+    if ($KeepAll) { Save-Files $Case }
 }
 function Compare-Result([pscustomobject] $Case) {
     $result, $damaged = (Join-Path $Case.Folder checkdb.txt), (Get-Files damaged)
@@ -304,8 +355,30 @@ function Compare-Result([pscustomobject] $Case) {
         $text = @(& $mdfsck compare-dbcc $result $damaged 2>$null)
         [IO.File]::WriteAllLines((Join-Path $Case.Folder compare.txt), [string[]] $text)
         Write-Verdict $Case differ "see $($Case.Folder)"
+    } elseif ("$($json | Select-Object -First 1)" -match '"whole":false') {
+        Save-Files $Case
+        Write-Verdict $Case refused 'the results of the server end before their last line, so that they show no agreement'
     } else {
         Write-Verdict $Case agree ''
+    }
+}
+
+# A line of server.txt: name, folder.
+function Get-Noted([string] $Name) {
+    if (-not (Test-Path -LiteralPath $serverFile)) { return '' }
+    foreach ($line in [IO.File]::ReadLines($serverFile)) {
+        if ($line.StartsWith("$Name`t")) { return $line.Substring($Name.Length + 1) }
+    }
+}
+# On another server, none of the databases exists, and the list would be lost.
+function Confirm-Server {
+    if (-not [IO.File]::ReadAllText($list)) { return }
+    Invoke-Step server ([ordered] @{ run = $prefix })
+    if ($run.Answered -ne 0) { Stop-Run 4 "the server does not answer: $(Get-Why)" }
+    $name, $here = (Get-Noted name), (Get-Told name)
+    if ($name -and $name -cne $here) {
+        Stop-Run 4 ("nothing was removed: the run in $Folder was on the server $name, but this is $here; " +
+            "if it is the same server under a new name, delete $serverFile")
     }
 }
 
@@ -359,6 +432,7 @@ function New-Base([string] $Disks, [string] $Moves) {
         if ((Get-Told state) -ne 'ONLINE') { Stop-Run 4 "the files cannot be attached: $(Get-Why)" }
     }
     Invoke-Step detach ([ordered] @{ database = $base; folder = $serverFiles })
+    if ((Get-Told state) -eq 'FOREIGN') { Stop-Run 4 "the server does not have the files of the database in $serverFiles" }
     if ((Get-Told state) -ne 'NONE') { Stop-Run 4 "the database cannot be detached: $(Get-Why)" }
     Remove-Made $base
     foreach ($name in $run.Names) {
@@ -373,6 +447,7 @@ function Invoke-Run {
     if ($run.Answered -ne 0 -or -not $version) { Stop-Run 4 "the server does not answer: $(Get-Why)" }
     if ((Get-Told taken) -ne '0') { Stop-Run 4 "databases on this server have names that begin with $runName; run the kit again" }
     if ((Get-Told sysadmin) -ne '1') { Stop-Run 4 'the login is not in the role sysadmin, which CHECKDB and EMERGENCY need' }
+    [IO.File]::WriteAllText($serverFile, "name`t$(Get-Told name)`nfolder`t$ServerFolder`n")
     Write-Host "server: SQL Server $version, $(Get-Told edition), collation $(Get-Told collation)"
     $disks = @($Backup | ForEach-Object { "DISK = N'$(Format-Sql $_)'" }) -join ', '
     $moves = Read-Database $disks
@@ -392,18 +467,24 @@ function Invoke-Run {
 
 $status, $made = 130, $null
 try {
+    if ($Copies -lt 1 -or $Copies -gt 999) { Stop-Run 8 "-Copies ${Copies}: give a number from 1 to 999" }
+    if ($Position -lt 1) { Stop-Run 8 "-Position ${Position}: the first backup in a file is number 1" }
     if (-not $Clean -and [bool] $Backup -eq [bool] $Data) { Stop-Run 8 'give a database: either -Backup or -Data' }
     if (-not (Test-Here $sqlcmd)) { Stop-Run 4 "there is no $sqlcmd on the PATH; install sqlcmd, or name it with the variable SQLCMD" }
     if (-not (Test-Here $mdfsck)) { Stop-Run 4 "there is no $mdfsck on the PATH; install it, or name it with the variable MDFSCK" }
     # The folder of the session is not that of the process.
     $Folder = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Folder)
+    $list, $serverFile = (Join-Path $Folder made.txt), (Join-Path $Folder server.txt)
+    if ($Clean -and -not $ServerFolder) { $ServerFolder = Get-Noted folder }
     if (-not $ServerFolder) { $ServerFolder = $Folder }
+    $ServerFolder = $ServerFolder.TrimEnd('\', '/')
     $separator = if ($ServerFolder.Contains('\')) { '\' } else { '/' }
-    $serverFiles = $ServerFolder.TrimEnd($separator) + "${separator}files$separator"
+    $serverFiles = "$ServerFolder${separator}files$separator"
     if ($Clean) {
-        $made = Join-Path $Folder made.txt
-        if (-not (Test-Path -LiteralPath $made)) { Stop-Run 8 "$Folder has no made.txt: no run of the kit was there" }
-        $run.Steps, $status = 9000, 0
+        if (-not (Test-Path -LiteralPath $list)) { Stop-Run 8 "$Folder has no made.txt: no run of the kit was there" }
+        $run.Steps = 9000
+        Confirm-Server
+        $made, $status = $list, 0
     } else {
         if ((Test-Path -LiteralPath $Folder) -and (Get-ChildItem -LiteralPath $Folder -Force)) {
             Stop-Run 8 "$Folder is not empty; name a new folder"
@@ -411,7 +492,7 @@ try {
         try {
             'cases', 'sql' | ForEach-Object { $null = [IO.Directory]::CreateDirectory((Join-Path $Folder $_)) }
             New-EmptyFolder (Join-Path $Folder files)
-            $made = Join-Path $Folder made.txt
+            $made = $list
             [IO.File]::WriteAllText($made, '')
         } catch { Stop-Run 4 "$Folder cannot be written to; name another folder with -Folder" }
         $runName = $prefix + [guid]::NewGuid().ToString('N').Substring(0, 8) + '_'
@@ -423,8 +504,9 @@ try {
     [Console]::Error.WriteLine("prove: $($_.Exception.Message) ($($_.InvocationInfo.PositionMessage -replace '\s+', ' '))")
     $status = 4
 } finally {
-    # Runs after Ctrl+C too.
-    if (-not (Clear-Run) -and $status -eq 0) { $status = 4 }
+    # Runs after Ctrl+C too, and 130 stays the status then.
+    $isClean = try { Clear-Run } catch { [Console]::Error.WriteLine("prove: $($_.Exception.Message)") }
+    if (-not $isClean -and $status -ne 130) { $status = $status -bor 4 }
     if ($status -eq 130) { $host.SetShouldExit(130) }
 }
 exit $status

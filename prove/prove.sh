@@ -1,6 +1,7 @@
 #!/bin/sh
 # Compares mdfsck with DBCC CHECKDB on your own server: see docs/guides/prove.md. `prove.sh --help` has the options.
 set -u
+unset CDPATH # with it, cd may go elsewhere
 here=$(cd "$(dirname "$0")" && pwd) || exit 4
 mdfsck=${MDFSCK:-mdfsck} sqlcmd=${SQLCMD:-sqlcmd}
 prefix=mdfsck_prove_ # sql/*.sql refuse every database without it
@@ -28,7 +29,7 @@ After -- follow options of sqlcmd, such as -S tcp:localhost,1433 -U sa -C. The v
 MDFSCK and SQLCMD name the programs if they are not on the PATH.
 
 Exit status: 0 no difference, 1 differences, 4 the kit could not run, 8 wrong usage, 16 some copies were not compared (17: both),
-130 interrupted.
+129, 130, 141 or 143 ended by a signal. 4 is added (5, 20, 21) if a database of the kit is still on the server.
 USAGE
 }
 say() { printf '%s\n' "$*"; }
@@ -73,6 +74,8 @@ done
 for number in "$position" "$copies" "$seed"; do
     is_number "$number" || fail 8 "$number is no number; --position, --copies and --seed take one"
 done
+[ "$position" -ge 1 ] || fail 8 "--position $position: the first backup in a file is number 1"
+{ [ "$copies" -ge 1 ] && [ "$copies" -le 999 ]; } || fail 8 "--copies $copies: give a number from 1 to 999"
 if [ -z "$clean" ]; then
     [ -n "$disks" ] || [ -n "$data" ] || fail 8 "give a database: --backup PATH or --data FILE"
     [ -z "$disks" ] || [ -z "$data" ] || fail 8 "give either --backup or --data"
@@ -90,22 +93,32 @@ if [ -z "$clean" ]; then
 fi
 folder=$(cd "$folder" 2>/dev/null && pwd) || fail 8 "there is no folder $folder"
 [ -z "$clean" ] || [ -f "$folder/made.txt" ] || fail 8 "$folder has no made.txt: no run of the kit was there"
+noted() { [ ! -e "$folder/server.txt" ] || sed -n "s/^$1$tab//p" "$folder/server.txt"; } # NAME
+[ -z "$clean" ] || [ -n "$server_folder" ] || server_folder=$(noted folder)
 [ -n "$server_folder" ] || server_folder=$folder
 case $server_folder in *\\*) separator="\\" ;; *) separator=/ ;; esac
-server_folder=${server_folder%"$separator"}
+while [ "$server_folder" != "${server_folder%[\\/]}" ]; do server_folder=${server_folder%[\\/]}; done
 server_files=$server_folder${separator}files$separator
 
 # shellcheck source=server.sh
 . "$here/server.sh"
+if [ -n "$clean" ]; then
+    steps=9000
+    # On another server, none of the databases exists, and the list would be lost.
+    if [ -s "$folder/made.txt" ]; then
+        step server run "$prefix" || fail 4 "the server does not answer: $(why)"
+        name=$(noted name)
+        [ -z "$name" ] || [ "$name" = "$(told name)" ] ||
+            fail 4 "nothing was removed: the run in $folder was on the server $name, but this is $(told name); if it is the same server under a new name, delete $folder/server.txt"
+    fi
+fi
 trap tidy EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
-if [ -n "$clean" ]; then
-    steps=9000
-    exit 0
-fi
-: >"$folder/made.txt"
+trap 'exit 141' PIPE
+[ -z "$clean" ] || exit 0
+: >"$folder/made.txt" || exit 4
 run_name=$prefix$(od -An -N4 -tx1 /dev/urandom | tr -d ' \n')_
 
 # ---- what it will do --------------------------------------------------------------------------------------------------
@@ -115,6 +128,8 @@ version=$(told version)
 [ -n "$version" ] || fail 4 "the server does not say its version: $(why)"
 [ "$(told taken)" = 0 ] || fail 4 "databases on this server have names that begin with $run_name; run the kit again"
 [ "$(told sysadmin)" = 1 ] || fail 4 "the login is not in the role sysadmin, which CHECKDB and EMERGENCY need"
+printf 'name\t%s\nfolder\t%s\n' "$(told name)" "$server_folder" >"$folder/server.txt" ||
+    fail 4 "$folder/server.txt cannot be written; is the disk full?"
 say "server: SQL Server $version, $(told edition), collation $(told collation)"
 
 names=$folder/names.txt size=0 moves=''
@@ -188,7 +203,8 @@ else
     attach "$base" base
     [ "$(told state)" = ONLINE ] || fail 4 "the files cannot be attached: $(why)"
 fi
-step detach database "$base" folder "$server_files"
+own_step detach "$base"
+[ "$(told state)" != FOREIGN ] || fail 4 "the server does not have the files of the database in $server_files"
 [ "$(told state)" = NONE ] || fail 4 "the database cannot be detached: $(why)"
 forget "$base"
 while IFS= read -r file; do
@@ -205,6 +221,13 @@ fill() { # FROM TO
         chmod ug+rw "$2/$file" 2>/dev/null
     done <"$names"
 }
+stopped='' stuck=''
+# Drops the database of a copy, whose place the next one needs.
+release() { # NAME
+    drop "$1" >/dev/null && return 0
+    stuck="the database $1 is still on the server"
+    return 1
+}
 # Brings the damaged files onto the server: state has ONLINE or EMERGENCY if CHECKDB can run, way how that was done.
 bring() { # NAME
     fill "$folder/files/damaged" "$folder/files/server" || return 1
@@ -213,53 +236,72 @@ bring() { # NAME
     if [ -z "$state" ] || [ "$state" = NONE ]; then
         way="attach refused ($(read_reply why | cut -d : -f 1)), files exchanged"
         # The server refuses the files: it attaches sound ones, and gets the damaged ones while they are offline.
-        drop "$1"
+        release "$1" || return 1
         empty "$folder/files/server"
         fill "$folder/files/base" "$folder/files/server" || return 1
         attach "$1" server
         [ "$(told state)" = ONLINE ] || return 0
-        step offline database "$1" folder "$server_files"
+        own_step offline "$1"
         state=$(told state)
         [ "$state" = OFFLINE ] || return 0
         while IFS= read -r file; do
             # Into the same file, whose owner and rights are right already.
             cat "$folder/files/damaged/$file" 2>/dev/null >"$folder/files/server/$file" || return 1
         done <"$names"
-        step online database "$1" folder "$server_files"
+        own_step online "$1"
         state=$(told state)
     fi
     if [ "$state" != ONLINE ]; then
-        step emergency database "$1" folder "$server_files"
+        own_step emergency "$1"
         state=$(told state)
         way="$way, EMERGENCY"
     fi
 }
-# outcome is empty if there is a result to compare, or else the reason why not.
-checkdb() { # NAME OPTIONS
-    step dbcc database "$1" command CHECKDB options "TABLERESULTS, ALL_ERRORMSGS$2"
+# The output goes to FILE. outcome is empty if there is a result to compare, or else the reason why not.
+dbcc() { # DATABASE COMMAND OPTIONS FILE
+    step dbcc database "$1" command "$2" options "$3"
     outcome=$(read_reply outcome)
-    if [ "$outcome" = no-snapshot ]; then
-        way="$way, no snapshot: WITH TABLOCK"
-        step dbcc database "$1" command CHECKDB options "TABLERESULTS, ALL_ERRORMSGS$2, TABLOCK"
+    # CHECKCATALOG has no TABLOCK.
+    if [ "$outcome" = no-snapshot ] && [ "$2" != CHECKCATALOG ]; then
+        case $way in *TABLOCK) ;; *) way="$way, no snapshot: WITH TABLOCK" ;; esac
+        step dbcc database "$1" command "$2" options "${3:+$3, }TABLOCK"
         outcome=$(read_reply outcome)
     fi
-    printed >"$case/checkdb.txt"
+    # grep has status 1 if there is no line, and 2 if it cannot write.
+    printed >"$4"
+    [ $? -le 1 ] || outcome=unwritten
     case $outcome in
     complete) outcome='' ;;
-    cut-off) outcome="CHECKDB was cut off: $(why)" ;;
-    *) outcome="CHECKDB did not run: $(why)" ;;
+    unwritten) outcome="$4 cannot be written; is the disk full?" ;;
+    cut-off) outcome="$2 was cut off: $(why)" ;;
+    *) outcome="$2 did not run: $(why)" ;;
     esac
 }
-stopped=''
+# What only the sound copy gets: CHECKALLOC and CHECKCATALOG of both. A command without a result leaves its reason.
+listings() { # DATABASE
+    for scope in alloc catalog; do
+        dbcc "$1" "$(printf 'check%s' "$scope" | tr '[:lower:]' '[:upper:]')" '' "$case/check$scope.txt"
+        [ -z "$outcome" ] || printf '%s\n' "$outcome" >"$case/check$scope.reason"
+        run "$mdfsck" check "--$scope" --output "$case/mdfsck-check$scope.txt" "$folder/files/damaged" 2>>"$case/mdfsck.err"
+        [ $(($? & 12)) = 0 ] || printf 'mdfsck check --%s failed; see mdfsck.err\n' "$scope" >"$case/check$scope.reason"
+    done
+    outcome=''
+}
 verdict() { # STATUS TEXT
     # A tab or a line break would begin another cell.
-    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$number" "$kind" "$damage_seed" "$1" "$way" "$(printf '%s' "$2" | tr '\t\n' '  ')" >>"$folder/cases.tsv"
+    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$number" "$kind" "$damage_seed" "$1" "$way" "$(printf '%s' "$2" | tr '\t\n' '  ')" >>"$folder/cases.tsv" ||
+        fail 4 "$folder/cases.tsv cannot be written; is the disk full?"
     say "$number $kind, seed $damage_seed: $1${way:+ ($way)}${2:+: $2}"
 }
 copy() {
     way=''
     case=$folder/cases/$number-$kind
     mkdir "$case"
+    if [ -n "$stuck" ]; then
+        verdict stopped "$stuck"
+        stopped=1
+        return
+    fi
     if [ "$(free)" -lt $((size * 2)) ]; then
         verdict stopped "the disk of $folder has too little space left"
         stopped=1
@@ -275,30 +317,23 @@ copy() {
         fi
     fi
     if ! fill "$folder/files/base" "$folder/files/damaged" || ! bring "$run_name$number"; then
-        verdict stopped "the files cannot be copied within $folder"
+        verdict stopped "${stuck:-the files cannot be copied within $folder}"
         stopped=1
         return
     fi
+    options='TABLERESULTS, ALL_ERRORMSGS'
+    [ "$kind" = sound ] || options="$options, NO_INFOMSGS"
     case $state in
-    ONLINE | EMERGENCY) if [ "$kind" = sound ]; then checkdb "$run_name$number" ''; else checkdb "$run_name$number" ', NO_INFOMSGS'; fi ;;
+    ONLINE | EMERGENCY) dbcc "$run_name$number" CHECKDB "$options" "$case/checkdb.txt" ;;
     *) outcome="the server opens these files in no way: $(why)" ;;
     esac
-    if [ "$kind" = sound ] && [ -z "$outcome" ]; then
-        for command in CHECKALLOC CHECKCATALOG; do
-            step dbcc database "$run_name$number" command "$command" options ''
-            printed >"$case/$(echo "$command" | tr '[:upper:]' '[:lower:]').txt"
-        done
-    fi
     run "$mdfsck" check --tableresults --output "$case/mdfsck.csv" "$folder/files/damaged" 2>"$case/mdfsck.err"
     mdfsck_status=$?
-    if [ "$kind" = sound ]; then
-        run "$mdfsck" check --alloc --output "$case/mdfsck-checkalloc.txt" "$folder/files/damaged" 2>>"$case/mdfsck.err"
-        run "$mdfsck" check --catalog --output "$case/mdfsck-checkcatalog.txt" "$folder/files/damaged" 2>>"$case/mdfsck.err"
-    fi
+    if [ "$kind" = sound ] && [ -z "$outcome" ]; then listings "$run_name$number"; fi
     if [ -n "$outcome" ]; then
         keep
         verdict refused "$outcome; mdfsck: exit status $mdfsck_status"
-        drop "$run_name$number" >/dev/null
+        release "$run_name$number"
         return
     fi
     run "$mdfsck" compare-dbcc --json "$case/checkdb.txt" "$folder/files/damaged" >"$case/compare.json" 2>"$case/compare.err"
@@ -310,15 +345,19 @@ copy() {
         keep
         run "$mdfsck" compare-dbcc "$case/checkdb.txt" "$folder/files/damaged" >"$case/compare.txt" 2>/dev/null
         verdict differ "see $case"
+    elif head -n 1 "$case/compare.json" | grep -q '"whole":false'; then
+        keep
+        verdict refused "the results of the server end before their last line, so that they show no agreement"
     else
         verdict agree ''
     fi
     [ -z "$keep_all" ] || [ -e "$case/files.tar.gz" ] || keep
-    drop "$run_name$number" >/dev/null
+    release "$run_name$number"
 }
 # The damaged files, for whoever looks into a difference.
 keep() {
-    (cd "$folder/files/damaged" && tar -cf - .) | gzip >"$case/files.tar.gz"
+    # A part of them would mislead.
+    (cd "$folder/files/damaged" && tar -cf - .) | gzip >"$case/files.tar.gz" || rm -f "$case/files.tar.gz"
 }
 
 # ---- all copies -------------------------------------------------------------------------------------------------------

@@ -3,11 +3,13 @@
 SET NOCOUNT ON;
 SET LANGUAGE us_english;
 DECLARE @taken int;
-DECLARE @version nvarchar(128), @edition nvarchar(128), @collation nvarchar(128);
+DECLARE @name nvarchar(128), @version nvarchar(128), @edition nvarchar(128), @collation nvarchar(128);
 SELECT @taken = COUNT(*) FROM sys.databases WHERE LEFT(name, LEN(@run)) = @run;
-SELECT @version = CONVERT(nvarchar(128), SERVERPROPERTY(N'ProductVersion')),
+SELECT @name = CONVERT(nvarchar(128), SERVERPROPERTY(N'ServerName')),
+       @version = CONVERT(nvarchar(128), SERVERPROPERTY(N'ProductVersion')),
        @edition = CONVERT(nvarchar(128), SERVERPROPERTY(N'Edition')),
        @collation = CONVERT(nvarchar(128), SERVERPROPERTY(N'Collation'));
+PRINT N'prove:name=' + ISNULL(@name, N'');
 PRINT N'prove:version=' + @version;
 PRINT N'prove:edition=' + @edition;
 PRINT N'prove:collation=' + @collation;

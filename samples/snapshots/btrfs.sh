@@ -4,6 +4,14 @@
 # The snapshot lies in a folder .mdfsck-XXXXXX of the subvolume. Needs btrfs-progs, and the right to make and delete snapshots
 # (root, or the mount option user_subvol_rm_allowed).
 set -eu
+# mktemp makes such names.
+x='[A-Za-z0-9]'
+name=".mdfsck-$x$x$x$x$x$x"
+
+# mdfsck ends this script and its children after Ctrl+C. A step of btrfs must not end half-way, so each runs in a session of its own,
+# and the script waits for it.
+trap 'exit 143' INT TERM HUP
+step() { setsid "$@"; }
 
 # The root of the subvolume of a path has inode 256.
 subvolume() {
@@ -21,6 +29,11 @@ create)
     root=$(subvolume "$1") || { echo "$1: is in no btrfs subvolume" >&2 && exit 1; }
     for path in "$@"; do
         [ "$(subvolume "$path")" = "$root" ] || { echo "$path: is not in the subvolume $root" >&2 && exit 1; }
+        # The snapshot lacks subvolumes and what is mounted below, and a link in it leads to the file in use. Snapshots of this script
+        # are subvolumes too.
+        other=$(find "$(realpath -- "$path")" -mindepth 1 -xdev -name "$name" -prune -o \
+            \( -type l -o -type d \( -inum 256 -o -exec mountpoint -q -- {} \; \) \) -print -quit)
+        [ -z "$other" ] || { echo "$other: is a link, a subvolume or another file system, which the snapshot lacks; name its files" >&2 && exit 1; }
     done
     folder=$(mktemp -d -- "${root%/}/.mdfsck-XXXXXX")
     # The lines come first, so that mdfsck can have everything removed even if this script is killed.
@@ -29,21 +42,23 @@ create)
         path=${path#"${root%/}"}
         echo "$folder/snapshot$path"
     done
-    btrfs subvolume snapshot -r "$root" "$folder/snapshot" >/dev/null
+    step btrfs subvolume snapshot -r "$root" "$folder/snapshot" >/dev/null
     ;;
 remove)
     shift
     for line in "$@"; do
+        # shellcheck disable=SC2254 # $name is a pattern
         case $line in
         */../* | */..) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
-        /*.mdfsck-??????/snapshot | /*.mdfsck-??????/snapshot/*) ;;
+        /$name/snapshot | /$name/snapshot/* | /*/$name/snapshot | /*/$name/snapshot/*) ;;
         *) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
         esac
         # Everything up to the first name of this script.
-        before=${line%%/.mdfsck-??????/snapshot*}
-        name=${line#"$before"/}
-        folder=$before/${name%%/*}
-        [ ! -e "$folder/snapshot" ] || btrfs subvolume delete "$folder/snapshot" >/dev/null
+        # shellcheck disable=SC2295
+        before=${line%%/$name/snapshot*}
+        own=${line#"$before"/}
+        folder=$before/${own%%/*}
+        [ ! -e "$folder/snapshot" ] || step btrfs subvolume delete "$folder/snapshot" >/dev/null
         [ ! -e "$folder" ] || rmdir -- "$folder"
     done
     ;;

@@ -6,12 +6,17 @@
 # --snapshot-argument DIR: a folder for the copies instead of the folder of the first path. Only in the same file system do
 # copies share blocks; in any other they are whole copies.
 set -eu
+# mktemp makes such names.
+x='[A-Za-z0-9]'
+name=".mdfsck-$x$x$x$x$x$x"
 
-# The files of folder $1 whose names fit the other arguments of find, into folder $2.
+refuse() { echo "$1: is no snapshot of this script" >&2 && exit 1; }
+
+# The files of folder $1 whose names fit the other arguments of find, into folder $2. A link is copied as the file that it leads to.
 copy() { # FROM TO TEST...
     from=$1 to=$2
     shift 2
-    (cd -- "$from" && find . -name '.mdfsck-??????' -prune -o -type f "$@" \
+    (cd -- "$from" && find -L . -name "$name" -prune -o -type f "$@" \
         -exec cp --parents --reflink=auto --preserve=mode,timestamps -t "$to" -- {} +)
 }
 
@@ -42,9 +47,9 @@ create)
             if [ -d "$path" ]; then
                 copy "$path" "$snapshot/$number" $test -iname '*.ldf'
             else
-                name=$(basename -- "$path")
-                case $name in *.[lL][dD][fF]) is=yes ;; *) is=no ;; esac
-                [ $is != $logs ] || cp --reflink=auto --preserve=mode,timestamps -- "$path" "$snapshot/$number/$name"
+                file=$(basename -- "$path")
+                case $file in *.[lL][dD][fF]) is=yes ;; *) is=no ;; esac
+                [ $is != $logs ] || cp --reflink=auto --preserve=mode,timestamps -- "$path" "$snapshot/$number/$file"
             fi
         done
     done
@@ -52,10 +57,12 @@ create)
 remove)
     shift
     for line in "$@"; do
-        case $line in
-        */../* | */..) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
-        /*/.mdfsck-??????/[0-9]*) rm -rf -- "${line%/*}" ;;
-        *) echo "$line: is no snapshot of this script" >&2 && exit 1 ;;
+        case $line in */../* | */..) refuse "$line" ;; esac
+        case ${line##*/} in '' | *[!0-9]*) refuse "$line" ;; esac
+        # shellcheck disable=SC2254 # $name is a pattern
+        case ${line%/*} in
+        /*/$name | /$name) rm -rf -- "${line%/*}" ;;
+        *) refuse "$line" ;;
         esac
     done
     ;;

@@ -11,7 +11,8 @@
 # differential backups stays as it is. The user needs the right to back up and to alter the database.
 param(
     [Parameter(Mandatory = $true)][string]$Database,
-    [Parameter(Mandatory = $true)][string]$MetadataFile,
+    # FORMAT overwrites this file, which must be no backup.
+    [Parameter(Mandatory = $true)][ValidatePattern('\.bkm$')][string]$MetadataFile,
     # The program that makes the snapshot, with the same calls as --snapshot-with.
     [Parameter(Mandatory = $true)][string]$Program,
     [string]$Server = 'localhost',

@@ -20,12 +20,23 @@ $hasDiskShadow = [bool](Get-Command diskshadow.exe -ErrorAction SilentlyContinue
 
 function Write-Note([string]$Text) { [Console]::Error.WriteLine($Text) }
 
+# The ids of the shadow copies of a snapshot. They are written as soon as they are known, so that a shadow copy is removed even if it
+# was not yet exposed or linked.
+function Get-IdFile([string]$Folder) { Join-Path $Folder 'shadows.txt' }
+function Add-Id([string]$Folder, [string]$Id) { [IO.File]::AppendAllText((Get-IdFile $Folder), "$Id`r`n") }
+
 # Runs the commands of diskshadow.exe. Its output goes to stderr, since stdout is for the places of the snapshot.
-function Invoke-DiskShadow([string[]]$Commands) {
+function Invoke-DiskShadow([string[]]$Commands, [string]$Folder) {
     $file = [IO.Path]::GetTempFileName()
     try {
         [IO.File]::WriteAllLines($file, $Commands, [Text.Encoding]::Default)
-        & diskshadow.exe /s $file | ForEach-Object { Write-Note $_ }
+        & diskshadow.exe /s $file | ForEach-Object {
+            # The line that names an alias of this script and the id of its shadow copy, in any language.
+            if ($Folder -and $_ -match 'mdfsck[0-9]' -and $_ -match '\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}') {
+                Add-Id $Folder $Matches[0]
+            }
+            Write-Note $_
+        }
         if ($LASTEXITCODE -ne 0) { throw "diskshadow.exe ended with exit status $LASTEXITCODE" }
     } finally {
         Remove-Item -LiteralPath $file
@@ -53,13 +64,11 @@ function New-Snapshot([string[]]$Paths) {
     if (-not $hasDiskShadow) {
         $made = Invoke-CimMethod -ClassName Win32_ShadowCopy -MethodName Create -Arguments @{ Volume = $used[0]; Context = 'ClientAccessible' }
         if ($made.ReturnValue -ne 0) { throw "the shadow copy of $($used[0]) cannot be made: error $($made.ReturnValue)" }
+        Add-Id $folder $made.ShadowID
         $shadow = Get-CimInstance Win32_ShadowCopy | Where-Object { $_.ID -eq $made.ShadowID }
         # The backslash makes the link lead to the root folder of the shadow copy.
         cmd.exe /d /c mklink /d (Join-Path $folder '0') "$($shadow.DeviceObject)\" | ForEach-Object { Write-Note $_ }
-        if ($LASTEXITCODE -ne 0) {
-            Remove-CimInstance -InputObject $shadow
-            throw 'the shadow copy cannot be linked'
-        }
+        if ($LASTEXITCODE -ne 0) { throw 'the shadow copy cannot be linked' }
         return
     }
     $commands = @("SET METADATA `"$(Join-Path $folder 'metadata.cab')`"", 'SET VERBOSE OFF')
@@ -78,7 +87,7 @@ function New-Snapshot([string[]]$Paths) {
         New-Item -ItemType Directory -Path $place | Out-Null
         $commands += "EXPOSE %mdfsck$name% `"$place`""
     }
-    Invoke-DiskShadow $commands
+    Invoke-DiskShadow $commands $folder
 }
 
 function Remove-Snapshot([string[]]$Places) {
@@ -88,14 +97,14 @@ function Remove-Snapshot([string[]]$Places) {
         Join-Path $root $Matches[1]
     }
     foreach ($folder in ($folders | Sort-Object -Unique | Where-Object { Test-Path -LiteralPath $_ })) {
+        $ids = @(Get-IdFile $folder | Where-Object { Test-Path -LiteralPath $_ } | ForEach-Object { [IO.File]::ReadAllLines($_) })
+        $shadows = Get-CimInstance Win32_ShadowCopy | Where-Object {
+            $ids -contains $_.ID -or "$($_.ExposedName)".StartsWith("$folder\", [StringComparison]::OrdinalIgnoreCase)
+        }
+        foreach ($shadow in $shadows) {
+            if ($hasDiskShadow) { Invoke-DiskShadow "DELETE SHADOWS ID $($shadow.ID)" } else { Remove-CimInstance -InputObject $shadow }
+        }
         foreach ($place in Get-ChildItem -LiteralPath $folder -Directory -Force) {
-            if ($hasDiskShadow) {
-                $isExposed = Get-CimInstance Win32_ShadowCopy | Where-Object { "$($_.ExposedName)".TrimEnd('\') -eq $place.FullName }
-                if ($isExposed) { Invoke-DiskShadow "DELETE SHADOWS EXPOSED `"$($place.FullName)`"" }
-            } else {
-                $device = "$($place.Target)".TrimEnd('\')
-                Get-CimInstance Win32_ShadowCopy | Where-Object { $_.DeviceObject -eq $device } | Remove-CimInstance
-            }
             # Deletes the empty folder or the link, never what a link leads to.
             if (Test-Path -LiteralPath $place.FullName) { [IO.Directory]::Delete($place.FullName) }
         }

@@ -169,6 +169,11 @@ impl<'a> Snapshot<'a> {
         let Some(record) = &made.record else { return Ok(made) };
         let cannot =
             |cause: String| Failure::unable(format!("{}: {cause}; nothing was checked", program.call("create")));
+        // The signal may have arrived while the snapshots of killed runs were removed. A program that is not started need not
+        // be stopped half-way.
+        if is_stopped() {
+            return Err(Failure::quiet());
+        }
         let mut command = program.command("create");
         command.args(&made.originals).stdout(out?);
         let is_too_long = || record.printed_bytes() > MOST_PRINTED_BYTES;
@@ -222,10 +227,14 @@ impl<'a> Snapshot<'a> {
     }
 
     fn removal_problem(&self, record: &Record) -> Option<String> {
-        let lines = match record.printed() {
+        let mut lines = match record.printed() {
             Ok(printed) => places::lines(&printed),
             Err(failure) => return Some(failure.text),
         };
+        // A program may have printed a path of the database itself. No program is asked to remove that.
+        let originals = record.content().paths.iter().map(Path::new).chain(self.originals.iter().map(PathBuf::as_path));
+        let originals: Vec<&Path> = originals.collect();
+        lines.retain(|line| places::original(Path::new(line), &originals).is_none());
         // A program that has printed nothing has made nothing, or nothing that could be named.
         if lines.is_empty() {
             return None;

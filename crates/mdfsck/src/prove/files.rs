@@ -26,30 +26,56 @@ pub(super) fn run(reply: &str, folder: &str) -> Result<u8, Failure> {
 }
 
 fn files(reply: &str) -> Result<Vec<File<'_>>, Failure> {
-    let mut files = Vec::new();
-    for line in reply.lines() {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let &[logical, _, kind, _, bytes, _, id, ..] = columns.as_slice() else { continue };
-        // The line with the names of the columns, and the line of dashes below it.
-        let (Ok(bytes), Ok(id)) = (bytes.trim().parse::<u64>(), id.trim().parse::<u32>()) else { continue };
-        let name = match kind.trim() {
-            "D" if id == 1 => "data1.mdf".to_owned(),
-            "D" => format!("data{id}.ndf"),
-            "L" => format!("log{id}.ldf"),
-            _ => {
-                return Err(Failure::unable(format!(
-                    "the database has FILESTREAM, In-Memory or full-text files ({}), which the kit cannot copy; name \
-                     another database",
-                    logical.trim()
-                )));
-            }
-        };
-        files.push(File { logical, name, bytes });
+    let mut files: Vec<File<'_>> = Vec::new();
+    for line in rows(reply) {
+        let file = file(line)?;
+        // A server may take names that differ in capitals only for one.
+        if files.iter().any(|other| other.logical.to_lowercase() == file.logical.to_lowercase()) {
+            return Err(Failure::unable(format!(
+                "two files in the backup have the logical name {}, so that MOVE cannot tell them apart; name another \
+                 database",
+                file.logical
+            )));
+        }
+        if files.iter().any(|other| other.name == file.name) {
+            return Err(not_understood(line));
+        }
+        files.push(file);
     }
     if files.is_empty() {
         return Err(Failure::unable("the reply of the server has no list of files; see the reply"));
     }
     Ok(files)
+}
+
+/// The rows of the list: all lines below the line of dashes.
+fn rows(reply: &str) -> impl Iterator<Item = &str> {
+    let is_rule = |line: &&str| line.contains('\t') && line.chars().all(|c| matches!(c, '-' | '\t'));
+    reply.lines().skip_while(move |line| !is_rule(line)).skip(1).filter(|line| !line.trim().is_empty())
+}
+
+/// The file in a row. No row is left out, since RESTORE would write a file without a MOVE to its old place.
+fn file(row: &str) -> Result<File<'_>, Failure> {
+    let columns: Vec<&str> = row.split('\t').collect();
+    let &[logical, _, kind, _, bytes, _, id, ..] = columns.as_slice() else { return Err(not_understood(row)) };
+    let (Ok(bytes), Ok(id)) = (bytes.trim().parse(), id.trim().parse::<u32>()) else { return Err(not_understood(row)) };
+    let name = match kind.trim() {
+        "D" if id == 1 => "data1.mdf".to_owned(),
+        "D" => format!("data{id}.ndf"),
+        "L" => format!("log{id}.ldf"),
+        _ => {
+            return Err(Failure::unable(format!(
+                "the database has FILESTREAM, In-Memory or full-text files ({}), which the kit cannot copy; name \
+                 another database",
+                logical.trim()
+            )));
+        }
+    };
+    Ok(File { logical, name, bytes })
+}
+
+fn not_understood(row: &str) -> Failure {
+    Failure::unable(format!("a row in the list of files is not understood; see the reply: {row}"))
 }
 
 /// The MOVE clauses of a RESTORE, without the key word WITH.
@@ -92,5 +118,18 @@ mod tests {
         assert!(refused(&reply(&[("a", "D", 1, 1), ("docs", "S", 0, 3)])).contains("(docs)"));
         assert!(refused(HEADS).contains("no list of files"));
         assert!(refused("").contains("no list of files"));
+    }
+
+    #[test]
+    fn a_row_that_would_get_no_move_and_a_name_that_two_files_have_are_refused() {
+        let refused = |reply: &str| files(reply).err().unwrap().text;
+        let sound = reply(&[("a", "D", 1, 1), ("log", "L", 1, 2)]);
+        assert_eq!(files(&sound).unwrap().len(), 2);
+        for row in ["b\tD:\\x\\b\tD\tPRIMARY\tNULL\t0\t3\t0\n", "half of a name\n"] {
+            let text = refused(&format!("{sound}{row}"));
+            assert!(text.contains("not understood"), "{text}");
+        }
+        assert!(refused(&reply(&[("a", "D", 1, 1), ("A", "D", 1, 3)])).contains("the logical name A"));
+        assert!(refused(&reply(&[("a", "D", 1, 1), ("b", "D", 1, 1)])).contains("not understood"));
     }
 }

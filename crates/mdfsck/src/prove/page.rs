@@ -20,10 +20,15 @@ pub(super) fn page(run: &Run) -> String {
     html.push_str(&table(COLUMNS, run.kinds().iter().map(OfKind::cells)));
     html.push_str("<h2>The sound copy</h2>");
     if run.listings.is_empty() {
-        html.push_str("<p>CHECKALLOC and CHECKCATALOG were not run on it.</p>");
+        html.push_str("<p>CHECKALLOC and CHECKCATALOG were not run on it, or have no result to compare.</p>");
     }
     for (command, listing) in &run.listings {
-        html.push_str(&of_listing(command, listing));
+        match listing {
+            Ok(listing) => html.push_str(&of_listing(command, listing)),
+            Err(reason) => {
+                let _ = write!(html, "<h3>{command}</h3><p>No result to compare: {}", escape(reason));
+            }
+        }
     }
     html.push_str("<h2>Every copy</h2>");
     html.push_str(

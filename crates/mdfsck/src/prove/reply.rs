@@ -5,6 +5,8 @@
 const KNOWN: &str = include_str!("errors.tsv");
 /// Errors of a CHECKDB that could not make its internal snapshot.
 const NO_SNAPSHOT: [u32; 5] = [1823, 5030, 5128, 7926, 7928];
+/// The error of a run that gave up.
+const GAVE_UP: u32 = 8921;
 
 /// How a DBCC statement ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +58,7 @@ impl<'a> Reply<'a> {
     pub(super) fn outcome(&self) -> Outcome {
         match self.has_end {
             false => Outcome::CutOff,
-            true if self.has_rows || self.errors.is_empty() => Outcome::Complete,
+            true if self.has_rows || self.errors.iter().all(|&number| is_finding(number)) => Outcome::Complete,
             true if self.errors.iter().any(|number| NO_SNAPSHOT.contains(number)) => Outcome::NoSnapshot,
             true => Outcome::Failed,
         }
@@ -68,10 +70,16 @@ impl<'a> Reply<'a> {
             (Some(known), _) => known,
             (None, Some(number)) => format!("Msg {number}"),
             (None, None) => {
-                format!("sqlcmd ended with status {status}: {}", self.first.unwrap_or("it printed nothing"))
+                let first = report::printable(self.first.unwrap_or("it printed nothing"));
+                format!("sqlcmd ended with status {status}: {first}")
             }
         }
     }
+}
+
+/// Whether a DBCC command that ran raises this error about what it found, as CHECKALLOC does in its text.
+fn is_finding(number: u32) -> bool {
+    matches!(number, 2511..=2579 | 8901..=8999) && number != GAVE_UP
 }
 
 fn known(number: u32) -> Option<String> {
@@ -145,6 +153,9 @@ mod tests {
         assert_eq!(outcome("Changed language setting to us_english.\nprove:done\n"), Outcome::Complete);
         assert_eq!(outcome("Msg 7928, Level 16, State 1\nprove:done\n"), Outcome::NoSnapshot);
         assert_eq!(outcome("Msg 926, Level 14, State 1\nprove:done\n"), Outcome::Failed);
+        // CHECKALLOC has no rows, but what it finds are errors.
+        assert_eq!(outcome("Msg 8905, Level 16, State 1\nFile 1.\nprove:done\n"), Outcome::Complete);
+        assert_eq!(outcome("Msg 8905, Level 16, State 1\nMsg 8921, Level 16, State 1\nprove:done\n"), Outcome::Failed);
         // Errors beside rows are for the comparison.
         assert_eq!(outcome("8939\t16\t98\tx\nMsg 824, Level 24, State 2\nprove:done\n"), Outcome::Complete);
     }
@@ -156,6 +167,7 @@ mod tests {
         assert!(why("Msg 9999, Level 16, State 1\nx\nMsg 3257, Level 16, State 1\n").starts_with("Msg 3257: "));
         assert_eq!(why("Msg 9999, Level 16, State 1\n"), "Msg 9999");
         assert_eq!(why("prove:x=1\nSqlcmd: Error: timeout.\n"), "sqlcmd ended with status 1: Sqlcmd: Error: timeout.");
+        assert_eq!(why("\u{1b}[2Jx\u{202e}\n"), "sqlcmd ended with status 1: \\u{1b}[2Jx\\u{202e}");
         assert_eq!(why(""), "sqlcmd ended with status 1: it printed nothing");
     }
 

@@ -17,7 +17,7 @@ pub(super) enum Verdict {
     Agree,
     /// They differ.
     Differ,
-    /// The server gave no result to compare.
+    /// There is no result to compare: the server gave none, or only a part, or mdfsck could not compare it.
     Refused,
     /// The database has no place for this kind of damage.
     NotOffered,
@@ -43,7 +43,7 @@ impl Verdict {
         match self {
             Self::Agree => "agree",
             Self::Differ => "differ",
-            Self::Refused => "no result of the server",
+            Self::Refused => "no result to compare",
             Self::NotOffered => "no place for this damage",
             Self::Stopped => "stopped",
         }
@@ -85,9 +85,16 @@ pub(super) struct Case {
     pub(super) way: String,
     pub(super) text: String,
     pub(super) counts: Counts,
+    /// Whether the server's results have all that it found.
+    is_whole: bool,
 }
 
 impl Case {
+    /// Whether there are two results that were compared.
+    fn is_compared(&self) -> bool {
+        matches!(self.verdict, Verdict::Agree | Verdict::Differ)
+    }
+
     /// The folder with the results of this copy, within the folder of the run.
     pub(super) fn folder(&self) -> String {
         format!("cases/{}-{}", self.number, self.kind)
@@ -130,8 +137,9 @@ pub(super) const COLUMNS: [&str; 11] = [
 pub(super) struct Run {
     pub(super) server: String,
     pub(super) cases: Vec<Case>,
-    /// The name of each command that the sound copy got in addition, and what it printed.
-    pub(super) listings: Vec<(&'static str, Listing)>,
+    /// The name of each command that the sound copy got in addition, and what it printed, or why there is nothing to
+    /// compare.
+    pub(super) listings: Vec<(&'static str, Result<Listing, String>)>,
 }
 
 impl Run {
@@ -141,15 +149,10 @@ impl Run {
         let server = read(&dir.join("run.tsv")).unwrap_or_default();
         let server = server.lines().find_map(|line| line.strip_prefix("server\t")).unwrap_or("unknown").to_owned();
         let mut listings = Vec::new();
-        if let Some(sound) = cases.iter().find(|case| case.kind == "sound") {
+        if let Some(sound) = cases.iter().find(|case| case.kind == "sound" && case.is_compared()) {
             let folder = dir.join(sound.folder());
-            for (command, name) in [("CHECKALLOC", "checkalloc"), ("CHECKCATALOG", "checkcatalog")] {
-                let of_server = folder.join(format!("{name}.txt"));
-                if of_server.exists() {
-                    let of_mdfsck = read(&folder.join(format!("mdfsck-{name}.txt")))?;
-                    listings.push((command, Listing::of(&read(&of_server)?, &of_mdfsck)));
-                }
-            }
+            let commands = [("CHECKALLOC", "checkalloc"), ("CHECKCATALOG", "checkcatalog")];
+            listings.extend(commands.map(|(command, name)| (command, listing(&folder, name))));
         }
         Ok(Self { server, cases, listings })
     }
@@ -178,8 +181,10 @@ impl Run {
     }
 
     fn status(&self) -> u8 {
-        let differs = self.count(Verdict::Differ) > 0 || self.listings.iter().any(|(_, listing)| !listing.is_equal());
-        let is_complete = self.cases.iter().all(|case| matches!(case.verdict, Verdict::Agree | Verdict::Differ));
+        let listings = || self.listings.iter().map(|(_, listing)| listing);
+        let differs = self.count(Verdict::Differ) > 0 || listings().flatten().any(|listing| !listing.is_equal());
+        let is_complete =
+            self.cases.iter().all(|case| case.is_compared() && case.is_whole) && listings().all(Result::is_ok);
         (u8::from(differs) * Failure::CORRUPT) | (u8::from(!is_complete) * Failure::INCOMPLETE)
     }
 }
@@ -192,6 +197,15 @@ pub(super) fn run(dir: &Path) -> Result<u8, Failure> {
     Ok(run.status())
 }
 
+/// The comparison of what a command printed for the sound copy, or why there is none.
+fn listing(folder: &Path, name: &str) -> Result<Listing, String> {
+    let of = |name: String| read(&folder.join(name)).map_err(|failure| failure.text);
+    match of(format!("{name}.reason")) {
+        Ok(reason) => Err(reason.trim().to_owned()),
+        Err(_) => Ok(Listing::of(&of(format!("{name}.txt"))?, &of(format!("mdfsck-{name}.txt"))?)),
+    }
+}
+
 fn case(dir: &Path, line: &str) -> Result<Case, Failure> {
     let broken = || Failure::unable(format!("{}: not a line of the kit: {line}", dir.join("cases.tsv").display()));
     let mut cells = line.splitn(6, '\t').map(str::to_owned);
@@ -199,14 +213,23 @@ fn case(dir: &Path, line: &str) -> Result<Case, Failure> {
     let (number, kind, seed, verdict) = (cell()?, cell()?, cell()?, cell()?);
     let (way, text) = (cell()?, cell()?);
     let verdict = Verdict::ALL.into_iter().find(|known| known.name() == verdict).ok_or_else(broken)?;
-    let mut case = Case { number, kind, seed, verdict, way, text, counts: Counts::default() };
-    if matches!(verdict, Verdict::Agree | Verdict::Differ) {
-        let path = dir.join(case.folder()).join("compare.json");
-        let unclear = || Failure::unable(format!("{}: no comparison is in this file", path.display()));
-        let (counts, is_whole) = counts(&read(&path)?).ok_or_else(unclear)?;
-        case.counts = counts;
-        if !is_whole {
-            case.text = format!("the server's run ended early; {}", case.text);
+    let mut case = Case { number, kind, seed, verdict, way, text, counts: Counts::default(), is_whole: true };
+    if !case.is_compared() {
+        return Ok(case);
+    }
+    let path = dir.join(case.folder()).join("compare.json");
+    let compared = read(&path).ok().and_then(|lines| counts(&lines));
+    let why = match &compared {
+        Some((_, true)) => None,
+        Some((_, false)) => Some("the server's results are not whole".to_owned()),
+        None => Some(format!("{}: no comparison is in this file", path.display())),
+    };
+    (case.counts, case.is_whole) = compared.unwrap_or_default();
+    if let Some(why) = why {
+        case.text = if case.text.is_empty() { why } else { format!("{why}; {}", case.text) };
+        // What the server did not print is no agreement, but what it printed may be a difference.
+        if case.verdict == Verdict::Agree {
+            case.verdict = Verdict::Refused;
         }
     }
     Ok(case)
@@ -243,12 +266,86 @@ fn text(run: &Run) -> String {
         text.push('\n');
     }
     for (command, listing) in &run.listings {
-        text.push_str(&format!(
-            "{command} of the sound copy: {} lines in both, {} of the server alone, {} of mdfsck alone\n",
-            listing.both,
-            listing.server.len(),
-            listing.mdfsck.len()
-        ));
+        let of = match listing {
+            Ok(listing) => format!(
+                "{} lines in both, {} of the server alone, {} of mdfsck alone",
+                listing.both,
+                listing.server.len(),
+                listing.mdfsck.len()
+            ),
+            Err(reason) => format!("no result to compare: {}", report::printable(reason)),
+        };
+        text.push_str(&format!("{command} of the sound copy: {of}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A run with a sound copy and one damaged copy, in which server and mdfsck agree.
+    fn sound_run() -> TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["000-sound", "001-bit-rot"] {
+            let folder = dir.path().join("cases").join(name);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("compare.json"), comparison(true)).unwrap();
+        }
+        fs::write(dir.path().join("cases.tsv"), "000\tsound\t0\tagree\t\t\n001\tbit-rot\t1\tagree\t\t\n").unwrap();
+        let sound = dir.path().join("cases/000-sound");
+        for name in ["checkalloc.txt", "mdfsck-checkalloc.txt", "checkcatalog.txt", "mdfsck-checkcatalog.txt"] {
+            fs::write(sound.join(name), "Table sys.x\n").unwrap();
+        }
+        dir
+    }
+
+    fn comparison(whole: bool) -> String {
+        format!(
+            "{{\"kind\":\"comparison\",\"whole\":{whole}}}\n{{\"kind\":\"summary\",\"both\":3,\"server_only\":0,\
+             \"mdfsck_only\":0,\"other_number\":0,\"explained\":0}}\n"
+        )
+    }
+
+    /// The exit status and the text of the report, which is there whatever is missing in the run.
+    fn reported(dir: &TempDir) -> (u8, String) {
+        let run = Run::load(dir.path()).unwrap_or_else(|failure| panic!("{}", failure.text));
+        (run.status(), text(&run) + &page::page(&run))
+    }
+
+    #[test]
+    fn results_that_are_not_whole_are_no_agreement() {
+        let dir = sound_run();
+        assert_eq!(reported(&dir).0, 0);
+        let comparison_of = dir.path().join("cases/001-bit-rot/compare.json");
+        fs::write(&comparison_of, comparison(false)).unwrap();
+        let (status, said) = reported(&dir);
+        assert!(status == Failure::INCOMPLETE && said.contains("results are not whole"), "{status} {said}");
+        fs::remove_file(&comparison_of).unwrap();
+        let (status, said) = reported(&dir);
+        assert!(status == Failure::INCOMPLETE && said.contains("no comparison is in this file"), "{status} {said}");
+        // A difference stays one.
+        fs::write(&comparison_of, comparison(false)).unwrap();
+        fs::write(dir.path().join("cases.tsv"), "001\tbit-rot\t1\tdiffer\t\tsee x\n").unwrap();
+        assert_eq!(reported(&dir).0, Failure::INCOMPLETE | Failure::CORRUPT);
+    }
+
+    #[test]
+    fn a_command_without_a_listing_is_no_difference_and_loses_no_report() {
+        let dir = sound_run();
+        let sound = dir.path().join("cases/000-sound");
+        fs::write(sound.join("checkalloc.txt"), "The database could not be opened.\n").unwrap();
+        assert_eq!(reported(&dir).0, Failure::CORRUPT);
+        fs::write(sound.join("checkalloc.reason"), "CHECKALLOC did not run: Msg 926\n").unwrap();
+        let (status, said) = reported(&dir);
+        assert_eq!(status, Failure::INCOMPLETE);
+        assert!(said.contains("CHECKALLOC of the sound copy: no result to compare: CHECKALLOC did not run"), "{said}");
+        for name in ["mdfsck-checkcatalog.txt", "checkcatalog.txt"] {
+            fs::remove_file(sound.join(name)).unwrap();
+            let (status, said) = reported(&dir);
+            assert!(status == Failure::INCOMPLETE && said.contains(name), "{status} {said}");
+        }
+    }
 }

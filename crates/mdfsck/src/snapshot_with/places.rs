@@ -60,6 +60,28 @@ pub(super) fn of(paths: &[PathBuf], printed: &[u8]) -> Result<Vec<PathBuf>, Stri
         }
         places => Err(format!("it printed {} lines for {}", places.len(), count(paths))),
     }
+    .and_then(|copies: Vec<PathBuf>| is_copied(&places, &copies, paths).map(|()| copies))
+}
+
+/// # Errors
+/// If a place that the program printed, or a file there, is one of the paths itself.
+fn is_copied(places: &[PathBuf], copies: &[PathBuf], paths: &[PathBuf]) -> Result<(), String> {
+    let originals: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    match places.iter().chain(copies).find_map(|place| Some((place, original(place, &originals)?))) {
+        Some((place, path)) => {
+            let (place, path) = (place.display(), path.display());
+            Err(format!("it printed the place of {path}, but {place} is no copy of it: it is {path} itself or has it"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The path among `originals` that is `place` or is in the folder `place`, whatever links lead there. A snapshot may be in
+/// the folder of an original, but not the other way round.
+pub(super) fn original<'a>(place: &Path, originals: &[&'a Path]) -> Option<&'a Path> {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let place = whole(place);
+    originals.iter().copied().find(|original| whole(original).starts_with(&place))
 }
 
 fn count(paths: &[PathBuf]) -> String {
@@ -152,6 +174,9 @@ mod tests {
         let [data, snap] = folders(place.path());
         let (a, b, nowhere) = (data.join("a.mdf"), data.join("b.ldf"), data.join("nowhere"));
         let one = [a.clone()];
+        let links = place.path().join("links");
+        fs::create_dir(&links).unwrap();
+        std::os::unix::fs::symlink(&a, links.join("a.mdf")).unwrap();
         for (paths, printed, cause) in [
             (&one[..], vec![], "no line"),
             (&one, b"\n".to_vec(), "no line"),
@@ -167,10 +192,25 @@ mod tests {
             (&[data.clone(), a.clone()], printed(&[&snap]), "one line for 2 paths"),
             (&[a.clone(), snap.join("a.mdf")], printed(&[&snap]), "two paths have the same name"),
             (&[a.clone(), b.clone(), data.clone()], printed(&[&snap, &snap]), "2 lines for 3 paths"),
+            (std::slice::from_ref(&data), printed(&[&data]), "is no copy of it"),
+            (std::slice::from_ref(&data), printed(&[place.path()]), "is no copy of it"),
+            (&one, printed(&[&a]), "is no copy of it"),
+            (&one, printed(&[&data]), "is no copy of it"),
+            (&one, printed(&[&links.join("a.mdf")]), "is no copy of it"),
+            (&one, printed(&[&links]), "is no copy of it"),
         ] {
             let refused = of(paths, &printed).unwrap_err();
             assert!(refused.contains(cause), "{cause}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_snapshot_in_the_folder_of_the_database_is_a_copy() {
+        let place = tempfile::tempdir().unwrap();
+        let [data, _] = folders(place.path());
+        let inside = data.join("inside");
+        fs::create_dir(&inside).unwrap();
+        assert_eq!(of(std::slice::from_ref(&data), &printed(&[&inside])), Ok(vec![inside]));
     }
 
     #[test]

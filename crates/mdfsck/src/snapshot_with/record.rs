@@ -20,6 +20,12 @@ const MOST_RECORD_BYTES: u64 = 4 << 20;
 /// The most records of a folder that are read.
 const MOST_RECORDS: usize = 1000;
 
+/// `FILE_SHARE_READ | FILE_SHARE_DELETE`: other processes may read and delete the file, but not write to it.
+#[cfg(windows)]
+const SHARE_READ_AND_DELETE: u32 = 1 | 4;
+#[cfg(windows)]
+const ERROR_SHARING_VIOLATION: i32 = 32;
+
 /// The content of NAME.json. Paths that are not Unicode are stored approximately: they are only shown and compared.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Content {
@@ -170,19 +176,30 @@ impl Record {
 
     /// The file into which the program prints.
     pub(super) fn output(&self) -> Result<File, Failure> {
-        let out = File::options().append(true).open(self.out());
-        let out = out.map_err(|cause| unusable(&self.out(), &cause))?;
-        // The program inherits this lock. So it is not released before the program has ended, even if mdfsck is killed.
-        // On Windows, the program does not inherit locks, and could not print.
+        let mut options = File::options();
+        options.append(true);
+        // The program inherits the open file, and with it a lock or, on Windows, where it does not inherit locks, the
+        // share mode. So the file is not free before the program has ended, even if mdfsck is killed.
+        #[cfg(windows)]
+        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, SHARE_READ_AND_DELETE);
+        let out = options.open(self.out()).map_err(|cause| unusable(&self.out(), &cause))?;
         #[cfg(unix)]
         out.try_lock().map_err(|cause| unusable(&self.out(), &cause.into()))?;
         Ok(out)
     }
 
     /// Whether the program that a killed run has called is still running.
+    #[cfg(not(windows))]
     pub(super) fn is_being_made(&self) -> bool {
         let file = File::open(self.out());
-        cfg!(unix) && file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+        file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Whether the program that a killed run has called is still running.
+    #[cfg(windows)]
+    pub(super) fn is_being_made(&self) -> bool {
+        let file = File::options().append(true).open(self.out());
+        file.is_err_and(|cause| cause.raw_os_error() == Some(ERROR_SHARING_VIOLATION))
     }
 
     /// The number of bytes that the program has printed.

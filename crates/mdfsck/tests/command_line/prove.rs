@@ -5,6 +5,7 @@ mod literals;
 pub(crate) mod stand_in;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -210,6 +211,25 @@ pub(crate) fn kits() -> Vec<(&'static str, Test)> {
         }),
         ("prove: Ctrl+C in the middle removes only the kit's own databases", interrupted),
         ("prove: a killed run leaves a list, and --clean removes what it has", killed),
+        ("prove: --clean removes nothing on another server", other_server),
+        ("prove: a reader that closes its pipe ends the run, and nothing is left", closed_pipe),
+        ("prove: a database whose path the server spells in its own way is the kit's own", |folder| {
+            other_spelling(folder, &["other spelling"])
+        }),
+        ("prove: a database with files elsewhere is neither touched nor forgotten", elsewhere),
+        ("prove: a database that cannot be dropped is kept in the list, and the status says so", |folder| {
+            stuck(folder, &["other findings", "in use"], 1 + 4)
+        }),
+        ("prove: files are not exchanged under a database that cannot be dropped", |folder| {
+            stuck(folder, &["refuses to attach", "in use"], 16 + 4)
+        }),
+        ("prove: a full disk loses no name of a database", full_disk),
+        ("prove: results without their last line are no agreement", |folder| {
+            ends(folder, &["excerpt"], "results", 16, &["000\tsound\t0\tagree", "001\tbit-rot\t1\trefused"])
+        }),
+        ("prove: CHECKALLOC that does not run is no difference", |folder| {
+            ends(folder, &["no CHECKALLOC"], "results", 16, &["000\tsound\t0\tagree", "001\tbit-rot\t1\tagree"])
+        }),
         ("prove: a name that is in use is not touched", |folder| {
             refused(folder, &["name in use"], &["is on the server already, and was not touched"])
         }),
@@ -314,22 +334,120 @@ fn interrupted(folder: &Path) -> Result<(), Failed> {
 fn killed(folder: &Path) -> Result<(), Failed> {
     with_each(folder, |folder, script| {
         let kit = Kit::new(folder, script, &["hangs"], "results")?;
-        let mut child = kit.command(&kit.options("2"))?.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        wait_for(&kit.server.join("hangs"))?;
-        child.kill()?;
-        child.wait()?;
-        let made = fs::read_to_string(kit.results.join("made.txt"))?;
-        ensure(made.lines().count() == 1 && made.starts_with("mdfsck_prove_"), made)?;
-        // A foreign name in the list is as safe as any other: its files are elsewhere.
-        fs::write(
-            kit.results.join("made.txt"),
-            format!("{}{FOREIGN}\n", fs::read_to_string(kit.results.join("made.txt"))?),
-        )?;
+        let made = left(&kit)?;
+        ensure(made.lines().count() == 1 && made.starts_with("mdfsck_prove_"), &made)?;
+        // A foreign name in the list is as safe as any other: it has not the prefix of the kit.
+        fs::write(kit.results.join("made.txt"), format!("{made}{FOREIGN}\n"))?;
         let results = kit.results.to_str().unwrap_or_default();
         let output = kit.command(&[("--folder", results), ("--clean", "")])?.output()?;
         ensure(output.status.code() == Some(0), format!("{}{}", text(&output.stderr), text(&output.stdout)))?;
         kit.is_tidy(&output)
     })
+}
+
+/// Leaves a run with a database on the server and a name in its list.
+fn left(kit: &Kit) -> Result<String, Failed> {
+    let mut child = kit.command(&kit.options("2"))?.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    wait_for(&kit.server.join("hangs"))?;
+    child.kill()?;
+    child.wait()?;
+    Ok(fs::read_to_string(kit.results.join("made.txt"))?)
+}
+
+fn other_server(folder: &Path) -> Result<(), Failed> {
+    with_each(folder, |folder, script| {
+        let kit = Kit::new(folder, script, &["hangs"], "results")?;
+        let made = left(&kit)?;
+        let results = kit.results.to_str().unwrap_or_default();
+        let clean = || kit.command(&[("--folder", results), ("--clean", "")])?.output().map_err(Failed::from);
+        fs::write(kit.server.join("name"), "SQL2")?;
+        let output = clean()?;
+        let stderr = text(&output.stderr);
+        ensure(output.status.code() == Some(4), format!("{stderr}{}", text(&output.stdout)))?;
+        ensure(stderr.contains("on the server SQL1, but this is SQL2"), stderr)?;
+        let kept = fs::read_to_string(kit.results.join("made.txt"))?;
+        ensure(kept == made && kit.results.join("files").exists(), format!("{kept} of {made}"))?;
+        fs::remove_file(kit.server.join("name"))?;
+        let output = clean()?;
+        ensure(output.status.code() == Some(0), format!("{}{}", text(&output.stderr), text(&output.stdout)))?;
+        kit.is_tidy(&output)
+    })
+}
+
+fn closed_pipe(folder: &Path) -> Result<(), Failed> {
+    // PowerShell ends no script when its reader does.
+    let kit = Kit::new(folder, Script::Shell, &[], "results")?;
+    let mut child = kit.command(&kit.options("3"))?.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(child.stdout.take().ok_or("stdout")?).lines();
+    while !lines.next().ok_or("the sound copy")??.starts_with("000 sound") {}
+    drop(lines);
+    let output = child.wait_with_output()?;
+    ensure(output.status.code() == Some(141), format!("{:?}\n{}", output.status, text(&output.stderr)))?;
+    kit.is_tidy(&output)
+}
+
+fn elsewhere(folder: &Path) -> Result<(), Failed> {
+    with_each(folder, |folder, script| {
+        let option = if script == Script::Shell { "--server-folder" } else { "-ServerFolder" };
+        let kit = Kit::new(folder, script, &["elsewhere"], "results")?;
+        let output = kit.run("1")?;
+        let stderr = text(&output.stderr);
+        ensure(output.status.code() == Some(4), format!("{:?}\n{stderr}", output.status))?;
+        ensure(stderr.contains("/elsewhere/files/base/") && stderr.contains(option), stderr)?;
+        let made = fs::read_to_string(kit.results.join("made.txt"))?;
+        let base = made.trim();
+        ensure(base.ends_with("_base") && kit.server.join("databases").join(base).exists(), &made)?;
+        ensure(kit.results.join("files/base").is_dir(), "the files were removed")
+    })
+}
+
+/// A database that the server does not drop: it stays in the list with its files until a later run can drop it.
+fn stuck(folder: &Path, scenario: &[&str], status: i32) -> Result<(), Failed> {
+    with_each(folder, |folder, script| {
+        let kit = Kit::new(folder, script, scenario, "results")?;
+        let output = kit.run("1")?;
+        let stderr = text(&output.stderr);
+        ensure(output.status.code() == Some(status), format!("{:?}\n{stderr}{}", output.status, kit.cases()))?;
+        ensure(stderr.contains("_001 is still on the server: Msg 3702"), stderr)?;
+        let made = fs::read_to_string(kit.results.join("made.txt"))?;
+        ensure(made.trim().ends_with("_001") && kit.results.join("files/server/data1.mdf").is_file(), made)?;
+        ensure(kit.results.join("index.html").is_file(), "the report is missing")?;
+        fs::write(kit.server.join("scenario"), "")?;
+        let results = kit.results.to_str().unwrap_or_default();
+        let output = kit.command(&[("--folder", results), ("--clean", "")])?.output()?;
+        ensure(output.status.code() == Some(0), format!("{}{}", text(&output.stderr), text(&output.stdout)))?;
+        kit.is_tidy(&output)
+    })
+}
+
+/// The functions of the shell script that keep the list, where no file can grow.
+fn full_disk(folder: &Path) -> Result<(), Failed> {
+    let prove = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../prove");
+    let names = "mdfsck_prove_1_base\nmdfsck_prove_1_001\n";
+    for (calls, stdout) in [
+        ("forget mdfsck_prove_1_001", ""),
+        ("note mdfsck_prove_1_002", ""),
+        ("step drop database mdfsck_prove_1_001 folder /x; [ -z \"$(told state)\" ] && echo unknown", "unknown\n"),
+        (
+            "drop() { echo \"drop $1\"; }; tidy",
+            "removing the databases of this run\ndrop mdfsck_prove_1_base\ndrop mdfsck_prove_1_001\n",
+        ),
+    ] {
+        fs::create_dir_all(folder.join("sql"))?;
+        fs::write(folder.join("made.txt"), names)?;
+        let before = format!(
+            "here={0}; tab='\t' connection='' mdfsck=mdfsck sqlcmd=false prefix=mdfsck_prove_; folder=.; . {0}/server.sh; \
+             say() {{ printf '%s\\n' \"$*\"; }}; sql_text() {{ printf '%s' \"$1\"; }}; fail() {{ exit \"$1\"; }}; \
+             trap '' XFSZ; ulimit -f 0",
+            prove.display()
+        );
+        let output = Command::new("sh").args(["-c", &format!("{before}; {calls}")]).current_dir(folder).output()?;
+        let made = fs::read_to_string(folder.join("made.txt"))?;
+        ensure(made == names, format!("{calls}: {made:?} {}", text(&output.stderr)))?;
+        ensure(text(&output.stdout) == stdout, format!("{calls}: {output:?}"))?;
+        ensure(!calls.starts_with("note") || output.status.code() == Some(4), format!("{output:?}"))?;
+    }
+    Ok(())
 }
 
 fn wait_for(path: &Path) -> Result<(), Failed> {
@@ -357,8 +475,12 @@ fn stripes(folder: &Path) -> Result<(), Failed> {
 }
 
 fn container(folder: &Path) -> Result<(), Failed> {
+    other_spelling(folder, &[])
+}
+
+fn other_spelling(folder: &Path, scenario: &[&str]) -> Result<(), Failed> {
     with_each(folder, |folder, script| {
-        let kit = Kit::new(folder, script, &[], "results")?;
+        let kit = Kit::new(folder, script, scenario, "results")?;
         fs::write(kit.server.join("map"), format!("C:\\prove it\n{}", kit.results.display()))?;
         let mut options = kit.options("1");
         options.push(("--server-folder", "C:\\prove it"));
@@ -422,7 +544,14 @@ fn asks(folder: &Path) -> Result<(), Failed> {
         ensure(output.status.code() == Some(8) && stderr.contains("is not empty"), stderr)?;
         let output = kit.command(&[("--folder", "x"), ("--yes", "")])?.output()?;
         let stderr = text(&output.stderr);
-        ensure(output.status.code() == Some(8) && stderr.contains("give a database"), stderr)
+        ensure(output.status.code() == Some(8) && stderr.contains("give a database"), stderr)?;
+        for copies in ["0", "1000"] {
+            let options = [("--folder", "x"), ("--backup", "x"), ("--copies", copies), ("--yes", "")];
+            let output = kit.command(&options)?.output()?;
+            let stderr = text(&output.stderr);
+            ensure(output.status.code() == Some(8) && stderr.contains("from 1 to 999"), stderr)?;
+        }
+        ensure(!Path::new("x").exists(), "a folder was made")
     })
 }
 

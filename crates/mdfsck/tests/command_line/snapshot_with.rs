@@ -22,6 +22,8 @@ pub(super) fn with_snapshots_of_programs() -> Vec<(&'static str, Test)> {
         ("two checks do not remove each other's snapshots", two_at_once),
         ("Ctrl+C ends a check of a snapshot, and the snapshot is removed when its files are closed", interrupted),
         ("Ctrl+C ends the program that makes a snapshot", interrupted_early),
+        ("Ctrl+C does not end a step of the samples half-way", whole_steps),
+        ("Ctrl+C while an old snapshot is removed makes no new one", interrupted_before),
         ("checks of changing snapshots count for one copy in the history", one_copy),
         ("a snapshot of what has no local files, or of windows, is refused", refusals),
         ("the record of a snapshot is beside the history or in the folder of the user", places),
@@ -162,7 +164,10 @@ fn no_snapshot(folder: &Path) -> Result<(), Failed> {
         (Some(printed("snapshots/d\\n")), &["'snapshots/d', which is not an absolute path"], 1),
         (Some(printed("/no/such/folder\\n")), &["/no/such/folder cannot be opened", "No such file"], 1),
         (Some(printed("/\\377\\n")), &["line 1 that it printed is not UTF-8"], 1),
-        (Some(printed("/tmp\\n/tmp\\n")), &["2 lines for 1 path"], 1),
+        (Some(printed("/half\\n/half\\n")), &["2 lines for 1 path"], 1),
+        // A path of the database itself is no snapshot, and no program is asked to remove it.
+        (Some(format!("[ $1 != create ] || echo \"$2\"\n{}", printed(""))), &["/d is no copy of it"], 0),
+        (Some(format!("[ $1 != create ] || dirname \"$2\"\n{}", printed(""))), &["is no copy of it"], 0),
         (Some("[ $1 = remove ] || yes /tmp\n".to_owned()), &["more than 64 KB"], 0),
     ] {
         let _ = fs::remove_file(folder.join("snap"));
@@ -296,6 +301,50 @@ fn interrupted_early(folder: &Path) -> Result<(), Failed> {
     ensure(output.status.signal() == Some(Signal::INT.as_raw()), format!("{output:?}"))?;
     ensure(begun.elapsed() < Duration::from_secs(30), "the program has ended")?;
     ensure(verbs(folder) == ["create", "remove"], format!("{:?}", calls(folder)))?;
+    nothing_left(folder)
+}
+
+fn whole_steps(folder: &Path) -> Result<(), Failed> {
+    databases(folder)?;
+    fs::create_dir_all(folder.join("d/.zfs/snapshot"))?;
+    fs::create_dir(folder.join("bin"))?;
+    // A zfs with one dataset, which takes its time.
+    program(
+        &folder.join("bin"),
+        "zfs",
+        "case $* in\n\
+         'list -H -o name -- '*) echo tank/d ;;\n\
+         'list -H -t '*) [ -d d/.zfs/snapshot/\"${8#*@}\" ] ;;\n\
+         'snapshot '*) mkdir d/.zfs/snapshot/\"${2#*@}\" && touch begun && sleep 1 && touch ended ;;\n\
+         'destroy '*) rm -r d/.zfs/snapshot/\"${3#*@}\" ;;\n\
+         esac\n",
+    )?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/snapshots/zfs.sh");
+    program(folder, "snap", &format!("PATH=$PWD/bin:$PATH exec '{}' \"$@\"\n", script.display()))?;
+    let child = command(folder, &["d"]).stderr(Stdio::piped()).spawn()?;
+    wait_for("the step", || folder.join("begun").exists())?;
+    send(&child, Signal::INT)?;
+    let output = child.wait_with_output()?;
+    ensure(output.status.signal() == Some(Signal::INT.as_raw()), format!("{output:?}"))?;
+    ensure(folder.join("ended").exists(), "the step was ended half-way")?;
+    let left = names(&folder.join("d/.zfs/snapshot"), "");
+    ensure(left.is_empty(), format!("{left:?} {output:?}"))?;
+    nothing_left(folder)
+}
+
+fn interrupted_before(folder: &Path) -> Result<(), Failed> {
+    databases(folder)?;
+    let mut child = waiting(folder, "results", &["d"])?;
+    send(&child, Signal::KILL)?;
+    child.wait()?;
+    program(folder, "snap", &COPIES.replace("rm -r", "touch removing; sleep 1; rm -r"))?;
+    fs::remove_file(folder.join("calls"))?;
+    let child = command(folder, &["d"]).stderr(Stdio::piped()).spawn()?;
+    wait_for("the removal", || folder.join("removing").exists())?;
+    send(&child, Signal::INT)?;
+    let output = child.wait_with_output()?;
+    ensure(output.status.signal() == Some(Signal::INT.as_raw()), format!("{output:?}"))?;
+    ensure(verbs(folder) == ["remove"], format!("{:?}", calls(folder)))?;
     nothing_left(folder)
 }
 

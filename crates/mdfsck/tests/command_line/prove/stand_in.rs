@@ -16,6 +16,9 @@ use super::literals::{Variables, pairs};
 /// Where the stand-in keeps its state. A test that starts the scripts sets this variable.
 pub(crate) const FOLDER: &str = "MDFSCK_STAND_IN";
 
+/// The statements that change a database of the kit. own.sql stands before each of them.
+const CHANGING: [&str; 5] = ["detach", "offline", "online", "emergency", "drop"];
+
 type Answer<T> = Result<T, Box<dyn Error>>;
 
 /// Runs the stand-in with the arguments of this process, if it was started as sqlcmd.
@@ -64,7 +67,9 @@ fn statement(sent: &Path) -> Answer<(String, Variables)> {
     let step = name.ok_or("the name of the statement")?.1.to_owned();
     let text = fs::read_to_string(sent)?.trim_start_matches('\u{feff}').replace('\r', "");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../prove/sql");
-    let expected = fs::read_to_string(folder.join(format!("{step}.sql")))?;
+    let text_of = |step: &str| fs::read_to_string(folder.join(format!("{step}.sql")));
+    let own = if CHANGING.contains(&step.as_str()) { text_of("own")? } else { String::new() };
+    let expected = own + &text_of(&step)?;
     let (variables, rest) = super::literals::variables(&text).ok_or("the variables")?;
     if rest != expected {
         return Err(format!("{} is not {step}.sql with variables in front", sent.display()).into());
@@ -146,14 +151,14 @@ impl Server {
     fn step(&mut self, step: &str, variables: &Variables) -> Answer<i32> {
         let get = |name: &str| variables.get(name).map(String::as_str).unwrap_or_default();
         let database = get("database");
-        if ["detach", "offline", "online", "emergency", "drop"].contains(&step) {
+        if CHANGING.contains(&step) {
             let Some(of) = self.database(database)? else {
                 self.say("prove:state=NONE");
                 return Ok(0);
             };
-            let is_inside = |file: &String| file.starts_with(get("folder"));
+            let is_inside = |file: &String| spelled_alike(file).starts_with(&spelled_alike(get("folder")));
             if !database.starts_with("mdfsck_prove_") || of.files.is_empty() || !of.files.iter().all(is_inside) {
-                self.say("prove:state=FOREIGN");
+                self.say(&format!("prove:outside={}\nprove:state=FOREIGN", of.files.concat()));
                 return Ok(0);
             }
         }
@@ -186,6 +191,8 @@ impl Server {
             return Err("the prefix".into());
         }
         let collation = if self.is("case-sensitive") { "Latin1_General_BIN2" } else { "Latin1_General_CI_AS" };
+        let name = fs::read_to_string(self.root.join("name")).unwrap_or_else(|_| "SQL1".to_owned());
+        self.say(&format!("prove:name={name}"));
         self.say("prove:version=15.0.4360.2\nprove:edition=Developer Edition (64-bit)");
         self.say(&format!("prove:collation={collation}\nprove:taken=0"));
         self.say(if self.is("no sysadmin") { "prove:sysadmin=0" } else { "prove:sysadmin=1" });
@@ -312,10 +319,17 @@ impl Server {
         if let Some(missing) = files.iter().find(|file| !self.local(file).is_file()) {
             return Err(format!("{missing} is attached, but does not exist").into());
         }
+        if self.database(database)?.is_some() {
+            self.say("prove:state=TAKEN");
+            return Ok(0);
+        }
         let is_damaged = !database.ends_with("_base") && !database.ends_with("_000");
         let is_first = !self.root.join("refused").exists();
         if is_damaged && is_first && self.is("refuses to attach") {
             fs::write(self.root.join("refused"), "")?;
+            if self.is("in use") {
+                self.set(database, "RECOVERY_PENDING", &files)?;
+            }
             return self.replay("refused.txt");
         }
         let is_suspect = is_damaged && self.is("suspect");
@@ -329,6 +343,10 @@ impl Server {
     }
 
     fn drop(&mut self, database: &str) -> Answer<i32> {
+        if self.is("in use") && database.ends_with("_001") {
+            let text = format!("Cannot drop database \"{database}\" because it is currently in use.");
+            return Ok(self.raise(3702, 16, &text));
+        }
         if let Some(of) = self.database(database)?.filter(|of| of.state != "OFFLINE") {
             for file in &of.files {
                 fs::remove_file(self.local(file))?;
@@ -347,9 +365,11 @@ impl Server {
             return Ok(1);
         }
         let files: Vec<PathBuf> =
-            of.files.iter().filter(|file| !file.ends_with("ldf")).map(|file| self.local(file)).collect();
+            of.files.iter().map(|file| self.local(file)).filter(|file| !file.ends_with("log2.ldf")).collect();
         let is_damaged = !database.ends_with("_000");
-        if command != "CHECKDB" {
+        if command == "CHECKALLOC" && self.is("no CHECKALLOC") {
+            self.replay("suspect.txt")?;
+        } else if command != "CHECKDB" {
             let scope = format!("--{}", command.trim_start_matches("CHECK").to_lowercase());
             self.said.push_str(&check(&[scope.as_str()], &files)?);
         } else if self.is("no snapshot") && !options.contains("TABLOCK") {
@@ -368,7 +388,12 @@ impl Server {
             }
             let quiet: &[&str] = if is_damaged { &["--no-infomsgs"] } else { &[] };
             let rows = check(&[&["--tableresults"][..], quiet].concat(), &files)?;
-            self.said.push_str(&as_sqlcmd_prints(&rows)?);
+            let mut rows = as_sqlcmd_prints(&rows)?;
+            if self.is("excerpt") && is_damaged {
+                let counts = |line: &&str| line.starts_with("8989\t") || line.starts_with("8990\t");
+                rows = rows.lines().filter(|line| !counts(line)).map(|line| format!("{line}\n")).collect();
+            }
+            self.said.push_str(&rows);
         }
         self.say("prove:done");
         Ok(i32::from(self.is("error status")))
@@ -377,11 +402,11 @@ impl Server {
     // ---- the list of databases ------------------------------------------------------------------------------------
 
     fn local(&self, path: &str) -> PathBuf {
-        match &self.map {
-            Some((from, to)) if path.starts_with(from) => {
-                PathBuf::from(format!("{to}{}", path[from.len()..].replace('\\', "/")))
-            }
-            _ => PathBuf::from(path),
+        let Some((from, to)) = &self.map else { return PathBuf::from(path) };
+        match spelled_alike(path).strip_prefix(&spelled_alike(from)) {
+            // All names of the kit have small letters.
+            Some(name) => PathBuf::from(format!("{to}{}", name.to_lowercase())),
+            None => PathBuf::from(path),
         }
     }
 
@@ -396,7 +421,14 @@ impl Server {
     }
 
     fn set(&self, name: &str, state: &str, files: &[String]) -> Answer<()> {
-        Ok(fs::write(self.root.join("databases").join(name), format!("{state}\n{}\n", files.join("\n")))?)
+        let mut files = files.join("\n");
+        if self.is("other spelling") {
+            files = files.to_uppercase().replace('\\', "/").replace("/FILES/", "\\FILES\\\\");
+        }
+        if self.is("elsewhere") {
+            files = files.replace("/results/", "/elsewhere/");
+        }
+        Ok(fs::write(self.root.join("databases").join(name), format!("{state}\n{files}\n"))?)
     }
 
     fn set_state(&mut self, name: &str, state: &str) -> Answer<i32> {
@@ -409,6 +441,13 @@ impl Server {
     fn forget(&self, name: &str) -> Answer<()> {
         Ok(fs::remove_file(self.root.join("databases").join(name))?)
     }
+}
+
+/// A path in one of the spellings that own.sql takes for the same.
+fn spelled_alike(path: &str) -> String {
+    let is_windows = path.get(1..2) == Some(":") || path.starts_with(r"\\");
+    let path = path.replace('\\', "/").replace("//", "/").replace("//", "/");
+    if is_windows { path.to_uppercase() } else { path }
 }
 
 struct Database {
