@@ -41,7 +41,7 @@ const CASES: [Case; 4] = [
         |image, page| {
             image.edit(page, |bytes| bytes[PAGE_LSN..PAGE_LSN + 10].fill(0));
         },
-        false,
+        None,
     ),
 ];
 
