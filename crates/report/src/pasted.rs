@@ -77,8 +77,11 @@ struct Seen {
     state: Option<u8>,
     /// The lowest index ID in the messages.
     index: Option<u32>,
-    /// The least number of errors that a total gives.
+    /// Whether a message is not about a nonclustered index, or names no index.
+    is_of_rows: bool,
+    /// The least and the largest number of errors that a total gives.
     least_errors: Option<u64>,
+    most_errors: Option<u64>,
     /// Whether a message names a file of the hidden snapshot of DBCC.
     is_of_snapshot: bool,
 }
@@ -93,10 +96,16 @@ impl Seen {
         self.pages.extend(other.pages.into_iter().take(room));
         let room = places::MOST_FILES.saturating_sub(self.files.len());
         self.files.extend(other.files.into_iter().take(room));
-        self.os_error = self.os_error.or(other.os_error);
+        // An error that is more than a shortage says more about the storage.
+        let is_shortage = |error: &u32| cases::is_shortage(*error);
+        let worse =
+            other.os_error.filter(|error| self.os_error.is_none_or(|own| is_shortage(&own) && !is_shortage(error)));
+        self.os_error = worse.or(self.os_error);
         self.state = self.state.or(other.state);
         self.index = [self.index, other.index].into_iter().flatten().min();
+        self.is_of_rows |= other.is_of_rows;
         self.least_errors = [self.least_errors, other.least_errors].into_iter().flatten().min();
+        self.most_errors = self.most_errors.max(other.most_errors);
         self.is_of_snapshot |= other.is_of_snapshot;
     }
 }
