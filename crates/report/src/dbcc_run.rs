@@ -10,3 +10,16 @@ pub(crate) const ENDED_BY_SERVER: [u16; 15] =
     [0, 596, 911, 916, 922, 924, 926, 927, 942, 945, 3414, 5120, 5171, 5172, 5173];
 /// Messages that show that a snapshot failed: the hidden snapshot of DBCC, or another one.
 pub(crate) const SNAPSHOT_FAILED: [u16; 6] = [1823, 5106, 5128, 5269, 7926, 7928];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_message_that_ends_a_run_is_listed_once() {
+        assert!(ENDED.is_sorted_by(|one, next| one < next) && ENDED_BY_SERVER.is_sorted_by(|one, next| one < next));
+        assert!(ENDED.iter().all(|number| !ENDED_BY_SERVER.contains(number)));
+        let of_dbcc = |number: &u16| crate::parity::is_message_of_checkdb((*number).into());
+        assert!(ENDED.iter().all(of_dbcc) && !ENDED_BY_SERVER.iter().any(of_dbcc));
+    }
+}

@@ -72,7 +72,7 @@ struct Seen {
     /// The first page that each message names.
     pages: BTreeSet<PageId>,
     files: BTreeSet<String>,
-    /// The operating system error in the messages.
+    /// The operating system error in the messages, or the worst of several.
     os_error: Option<u32>,
     state: Option<u8>,
     /// The lowest index ID in the messages.
@@ -86,6 +86,15 @@ struct Seen {
     is_of_snapshot: bool,
 }
 
+/// The rank of an operating system error: one that is more than a shortage, then none, then a shortage.
+fn rank_of_error(error: Option<u32>) -> u8 {
+    match error {
+        Some(error) if cases::is_shortage(error) => 0,
+        None => 1,
+        Some(_) => 2,
+    }
+}
+
 impl Seen {
     fn merge(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
@@ -96,11 +105,9 @@ impl Seen {
         self.pages.extend(other.pages.into_iter().take(room));
         let room = places::MOST_FILES.saturating_sub(self.files.len());
         self.files.extend(other.files.into_iter().take(room));
-        // An error that is more than a shortage says more about the storage.
-        let is_shortage = |error: &u32| cases::is_shortage(*error);
-        let worse =
-            other.os_error.filter(|error| self.os_error.is_none_or(|own| is_shortage(&own) && !is_shortage(error)));
-        self.os_error = worse.or(self.os_error);
+        // A shortage explains an event only if all of its messages name one.
+        self.os_error =
+            [self.os_error, other.os_error].into_iter().max_by_key(|error| (rank_of_error(*error), *error)).flatten();
         self.state = self.state.or(other.state);
         self.index = [self.index, other.index].into_iter().flatten().min();
         self.is_of_rows |= other.is_of_rows;

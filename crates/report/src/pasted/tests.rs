@@ -126,8 +126,11 @@ fn a_lack_of_space_is_no_fault_of_the_storage() {
     let is_storage = |text: &str| read(text).next_steps().iter().any(|step| step.what.contains("storage examined"));
     for shortage in ["112(There is not enough space on the disk.)", "665(x)", "1450(x)", "1130(x)"] {
         assert!(!is_storage(&log(shortage)), "{shortage}");
-        // The worse of two errors of one event counts.
-        assert!(is_storage(&format!("{}{}", log(shortage), log("23(Data error.)"))), "{shortage}");
+        // The worst of the errors of one event counts.
+        for worse in ["23(Data error.)", "without a number"] {
+            assert!(is_storage(&format!("{}{}", log(shortage), log(worse))), "{shortage}, {worse}");
+            assert!(is_storage(&format!("{}{}", log(worse), log(shortage))), "{worse}, {shortage}");
+        }
     }
     assert!(is_storage(&log("1117(The request could not be performed.)")));
     assert!(is_storage(&log("23(Data error.)")));
