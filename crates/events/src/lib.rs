@@ -23,3 +23,4 @@ pub use event::{Event, Value, unique_names};
 pub use kind::{IDENTIFY_BYTES, Kind, identify};
 pub use lines::Lines;
 pub use moment::{Clock, Moment};
+pub use text::Encoding;

@@ -7,7 +7,7 @@ const CHUNK: usize = 1 << 16;
 
 /// Encoding of a text file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Encoding {
+pub enum Encoding {
     /// UTF-8, possibly with some invalid bytes.
     Utf8,
     /// UTF-16, low byte first, as Windows writes it.
@@ -18,7 +18,7 @@ pub(crate) enum Encoding {
 
 impl Encoding {
     /// Detects the encoding from the first bytes of a file. Also returns the length of the byte order mark.
-    pub(crate) fn of(start: &[u8]) -> (Self, usize) {
+    pub fn of(start: &[u8]) -> (Self, usize) {
         match start {
             [0xFF, 0xFE, ..] => (Self::Utf16Le, 2),
             [0xFE, 0xFF, ..] => (Self::Utf16Be, 2),

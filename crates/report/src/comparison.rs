@@ -24,6 +24,7 @@ use check::registry::limits::Limit;
 use check::{Finding, Report};
 
 use crate::listing::Listing;
+use crate::parity;
 pub use kinds::Reason;
 pub use message::{Message, Place};
 use pair::{Left, Pair};
@@ -110,7 +111,7 @@ pub struct Comparison {
     pub counted: Vec<Counted>,
     /// How often each reason explains a message, by message number.
     pub reasons: BTreeMap<&'static Reason, BTreeMap<u32, u64>>,
-    /// The number of findings that were not compared, because there are too many of them.
+    /// The number of errors and counts of both sides that were not compared, because there are too many of them.
     pub hidden: u64,
 }
 
@@ -144,9 +145,8 @@ pub fn compare(results: &Results, report: &Report) -> Comparison {
         entries.push(Entry { state: State::Explained, server: Some(server), own: Some(own), reason, limit });
     }
     for pair in pair::related(&mut server, &mut own) {
-        let is_without = kinds::is_without_metadata(pair.server.number, pair.own.number);
-        let reason = is_without.then_some(&kinds::NO_METADATA);
-        let state = if is_without { State::Explained } else { State::OtherNumber };
+        let reason = kinds::reason_of_numbers(pair.server.number, pair.own.number);
+        let state = if reason.is_some() { State::Explained } else { State::OtherNumber };
         entries.push(entry(state, pair, reason));
     }
     let excuses = Excuses::of(results);
@@ -155,15 +155,9 @@ pub fn compare(results: &Results, report: &Report) -> Comparison {
         let state = if reason.is_some() { State::Explained } else { State::MdfsckOnly };
         entries.push(Entry { state, server: None, own: Some(message), reason, limit: None });
     }
-    let has_lost_pages =
-        results.explained.values().flat_map(BTreeMap::keys).any(|&number| kinds::lost_snapshot_pages(number));
-    for message in server.into_values() {
-        let is_of_snapshot = has_lost_pages && kinds::is_of_lost_page(message.number);
-        let reason = is_of_snapshot.then_some(&kinds::SNAPSHOT_PAGE);
-        let state = if is_of_snapshot { State::Explained } else { State::ServerOnly };
-        entries.push(Entry { state, server: Some(message), own: None, reason, limit: None });
-    }
-    entries.sort_by_key(|entry| (entry.state, entry.server.as_ref().or(entry.own.as_ref()).map(Message::key)));
+    let is_cut = hidden > 0 || report.demoted.len() as u64 > MOST_MESSAGES as u64;
+    entries.extend(of_server(server, results, report, is_cut));
+    entries.sort_by_cached_key(|entry| (entry.state, entry.server.as_ref().or(entry.own.as_ref()).map(Message::key)));
     let mut reasons = results.explained.clone();
     for entry in &entries {
         let Some((reason, message)) = entry.reason.zip(entry.own.as_ref().or(entry.server.as_ref())) else { continue };
@@ -175,7 +169,44 @@ pub fn compare(results: &Results, report: &Report) -> Comparison {
     if explained > 0 {
         reasons.entry(&kinds::DAMAGED_COUNTS).or_default().insert(2593, explained);
     }
+    let hidden = hidden + results.hidden + results.hidden_counts;
     Comparison { entries, counted, reasons, hidden }
+}
+
+/// The messages that only the server printed. `is_cut` says that this program found more than is compared.
+fn of_server(messages: Left, results: &Results, report: &Report, is_cut: bool) -> Vec<Entry> {
+    let zero_pages = zero_pages(results);
+    let entry = |message: Message| {
+        let is_of_snapshot = message.place.page.is_some_and(|page| zero_pages.contains(&page))
+            && (kinds::is_of_zero_page(&message) || kinds::names_no_error(message.number));
+        let reason = match () {
+            () if is_of_snapshot => Some(&kinds::SNAPSHOT_PAGE),
+            () if is_cut => Some(&kinds::TOO_MANY),
+            () => None,
+        };
+        let state = if reason.is_some() { State::Explained } else { State::ServerOnly };
+        let limit = limit_of(&message, report);
+        Entry { state, server: Some(message), own: None, reason, limit }
+    };
+    messages.into_values().map(entry).collect()
+}
+
+/// The pages that read as zeros, if the messages of the server say that its internal snapshot lost pages.
+fn zero_pages(results: &Results) -> BTreeSet<format::PageId> {
+    let mut numbers = results.explained.values().flat_map(BTreeMap::keys);
+    if !numbers.any(|&number| kinds::lost_snapshot_pages(number)) {
+        return BTreeSet::new();
+    }
+    let findings = results.findings.values();
+    findings.filter(|message| kinds::is_of_zero_page(message)).filter_map(|message| message.place.page).collect()
+}
+
+/// The limit that says that this program does not look for the damage of a message: one that the report has, if there are
+/// several.
+fn limit_of(message: &Message, report: &Report) -> Option<&'static Limit> {
+    let number = message.wrapped().map_or(message.number, |(inner, _)| inner);
+    let is_in_report = |limit: &&Limit| report.not_verified.iter().any(|entry| entry.limit.id == limit.id);
+    parity::limits(number).find(is_in_report).or_else(|| parity::limits(number).next())
 }
 
 fn entry(state: State, Pair { server, own }: Pair, reason: Option<&'static Reason>) -> Entry {
@@ -252,8 +283,8 @@ struct Excuses<'a> {
     results: &'a Results,
     /// Objects with errors other than missing index rows.
     damaged: BTreeSet<i32>,
-    /// First and last pages of ranges whose allocation was not compared.
-    intervals: Vec<(format::PageId, format::PageId)>,
+    /// Ranges of pages whose allocation was not compared: file, first and last page. Ascending, and no two overlap.
+    intervals: Vec<(u16, u32, u32)>,
 }
 
 impl<'a> Excuses<'a> {
@@ -262,13 +293,20 @@ impl<'a> Excuses<'a> {
         let damaged = findings.clone().filter(|message| !matches!(message.number, 8951 | 8952));
         let interval = |message: &Message| {
             let captured = message.captured()?;
-            Some((captured.page("page")?, captured.page("ref_page")?))
+            let (first, last) = (captured.page("page")?, captured.page("ref_page")?);
+            (first.page <= last.page).then_some((first.file, first.page, last.page))
         };
         Self {
             results,
             damaged: damaged.filter_map(|message| message.place.object).collect(),
-            intervals: findings.filter(|message| message.number == 8998).filter_map(interval).collect(),
+            intervals: merged(findings.filter(|message| message.number == 8998).filter_map(interval).collect()),
         }
+    }
+
+    fn is_in_interval(&self, page: format::PageId) -> bool {
+        let after = self.intervals.partition_point(|&(file, first, _)| (file, first) <= (page.file, page.page));
+        let before = after.checked_sub(1).and_then(|at| self.intervals.get(at));
+        before.is_some_and(|&(file, _, last)| file == page.file && page.page <= last)
     }
 
     /// The reason why the server does not print a message of this program; `None` if there is no reason.
@@ -278,21 +316,33 @@ impl<'a> Excuses<'a> {
         let is_allocation = phase == Some(Phase::Allocation);
         // If damage of system tables ends the run, the allocation was already checked.
         let is_before_end = is_allocation && self.results.gave_up.iter().all(|number| [7995, 8930].contains(number));
-        let is_in_interval = |page: format::PageId| {
-            self.intervals
-                .iter()
-                .any(|(first, last)| page.file == first.file && (first.page..=last.page).contains(&page.page))
-        };
         Some(match phase {
             Some(Phase::Log | Phase::Container | Phase::Constraint) => &kinds::BEYOND_CHECKDB,
             _ if !self.results.gave_up.is_empty() && !is_before_end => &kinds::GAVE_UP,
             _ if is_of(&self.results.skipped) => &kinds::OBJECT_SKIPPED,
             _ if is_of(&self.results.cut) => &kinds::LIST_CUT,
-            _ if is_allocation && message.place.page.is_some_and(is_in_interval) => &kinds::INTERVAL_UNCHECKED,
+            _ if is_allocation && message.place.page.is_some_and(|page| self.is_in_interval(page)) => {
+                &kinds::INTERVAL_UNCHECKED
+            }
             _ if matches!(message.number, 8951 | 8952) && is_of(&self.damaged) => &kinds::INDEX_MATCH_SKIPPED,
+            _ if matches!(message.number, 8992 | 8997) && self.results.is_catalog_skipped() => &kinds::SKIPPED,
+            _ if self.results.hidden > 0 => &kinds::TOO_MANY,
             _ => return None,
         })
     }
+}
+
+/// Sorts ranges of pages, and joins those that overlap or touch.
+fn merged(mut ranges: Vec<(u16, u32, u32)>) -> Vec<(u16, u32, u32)> {
+    ranges.sort_unstable();
+    ranges.dedup_by(|(file, first, last), (file_before, _, last_before)| {
+        let is_joined = file == file_before && *first <= last_before.saturating_add(1);
+        if is_joined {
+            *last_before = (*last_before).max(*last);
+        }
+        is_joined
+    });
+    ranges
 }
 
 /// Compares the counts that the server printed with those of the report.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use check::registry::Check;
+use check::registry::limits::Limit;
 
 use crate::explain::{escaped, fault};
 use crate::server_messages::ServerMessage;
@@ -118,6 +119,44 @@ pub fn is_repair(number: u32) -> bool {
     find(number).is_some_and(|row| row.why == NO_REPAIR)
 }
 
+fn is_in_state(number: u32, states: &[State]) -> bool {
+    find(number).is_some_and(|row| states.contains(&row.state) && row.by != [LINE])
+}
+
+/// Whether a check of this program has the message.
+pub fn has_check(number: u32) -> bool {
+    is_in_state(number, &[State::Found])
+}
+
+/// Whether the message is about damage that this program finds, reports in another message, or lists as not verified.
+pub fn is_of_damage(number: u32) -> bool {
+    is_in_state(number, &[State::Found, State::OtherNumber, State::NotVerified])
+}
+
+/// Whether this program reports the damage of the message `number` in the message `other`.
+pub fn is_in(number: u32, other: u32) -> bool {
+    let is_other = |row: &Row| row.by.iter().any(|by| by.parse() == Ok(other));
+    find(number).is_some_and(|row| row.state == State::OtherNumber && is_other(row))
+}
+
+/// The limits that say that the damage of the message is not looked for.
+pub fn limits(number: u32) -> impl Iterator<Item = &'static Limit> {
+    let row = find(number).filter(|row| row.state == State::NotVerified);
+    row.into_iter().flat_map(|row| row.by.iter().filter_map(|id| Limit::find(id)))
+}
+
+/// The numbers of all messages of CHECKDB.
+#[cfg(test)]
+pub(crate) fn numbers() -> impl Iterator<Item = u32> {
+    ROWS.iter().map(|row| row.number.into())
+}
+
+/// Whether this program makes no check for the message.
+#[cfg(test)]
+pub(crate) fn is_not_built(number: u32) -> bool {
+    is_in_state(number, &[State::NotBuilt])
+}
+
 /// The counts of each state, as a sentence.
 fn counts() -> String {
     let count = |state| ROWS.iter().filter(|row| row.state == state).count();
@@ -179,7 +218,6 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use check::registry::limits::Limit;
     use check::registry::{ALL, Phase};
 
     use super::*;

@@ -72,15 +72,27 @@ struct Seen {
     /// The first page that each message names.
     pages: BTreeSet<PageId>,
     files: BTreeSet<String>,
-    /// The operating system error in the messages.
+    /// The operating system error in the messages, or the worst of several.
     os_error: Option<u32>,
     state: Option<u8>,
     /// The lowest index ID in the messages.
     index: Option<u32>,
-    /// The least number of errors that a total gives.
+    /// Whether a message is not about a nonclustered index, or names no index.
+    is_of_rows: bool,
+    /// The least and the largest number of errors that a total gives.
     least_errors: Option<u64>,
+    most_errors: Option<u64>,
     /// Whether a message names a file of the hidden snapshot of DBCC.
     is_of_snapshot: bool,
+}
+
+/// The rank of an operating system error: one that is more than a shortage, then none, then a shortage.
+fn rank_of_error(error: Option<u32>) -> u8 {
+    match error {
+        Some(error) if cases::is_shortage(error) => 0,
+        None => 1,
+        Some(_) => 2,
+    }
 }
 
 impl Seen {
@@ -93,10 +105,14 @@ impl Seen {
         self.pages.extend(other.pages.into_iter().take(room));
         let room = places::MOST_FILES.saturating_sub(self.files.len());
         self.files.extend(other.files.into_iter().take(room));
-        self.os_error = self.os_error.or(other.os_error);
+        // A shortage explains an event only if all of its messages name one.
+        self.os_error =
+            [self.os_error, other.os_error].into_iter().max_by_key(|error| (rank_of_error(*error), *error)).flatten();
         self.state = self.state.or(other.state);
         self.index = [self.index, other.index].into_iter().flatten().min();
+        self.is_of_rows |= other.is_of_rows;
         self.least_errors = [self.least_errors, other.least_errors].into_iter().flatten().min();
+        self.most_errors = self.most_errors.max(other.most_errors);
         self.is_of_snapshot |= other.is_of_snapshot;
     }
 }

@@ -2,19 +2,17 @@
 
 use std::borrow::Cow;
 
-/// The number of bytes at the start of a file from which UTF-16 without a byte order mark is recognized.
-const EXAMINED: usize = 64;
+use events::Encoding;
 
 /// The text in `bytes`: UTF-8 or UTF-16, with or without a byte order mark. In other encodings, each byte becomes one
 /// character. Message numbers, ids and page addresses are ASCII, so they are right in every encoding of a single byte.
 pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    match bytes {
-        [0xEF, 0xBB, 0xBF, rest @ ..] => utf8(rest),
-        [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
-        [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        _ if zeros(bytes, 1) => utf16(bytes, u16::from_le_bytes),
-        _ if zeros(bytes, 0) => utf16(bytes, u16::from_be_bytes),
-        _ => utf8(bytes),
+    let (encoding, mark) = Encoding::of(bytes);
+    let bytes = bytes.get(mark..).unwrap_or_default();
+    match encoding {
+        Encoding::Utf8 => utf8(bytes),
+        Encoding::Utf16Le => utf16(bytes, u16::from_le_bytes),
+        Encoding::Utf16Be => utf16(bytes, u16::from_be_bytes),
     }
 }
 
@@ -28,13 +26,6 @@ fn utf8(bytes: &[u8]) -> Cow<'_, str> {
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Cow<'static, str> {
     let units = bytes.chunks_exact(2).filter_map(|pair| Some(unit(pair.try_into().ok()?)));
     char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
-}
-
-/// Whether the first bytes at odd places (`parity` 1) or even places (0), and only these, are zero, as in ASCII text in
-/// UTF-16.
-fn zeros(bytes: &[u8], parity: usize) -> bool {
-    let start = bytes.get(..EXAMINED.min(bytes.len() & !1)).unwrap_or_default();
-    !start.is_empty() && start.iter().enumerate().all(|(at, &byte)| (byte == 0) == (at % 2 == parity))
 }
 
 #[cfg(test)]

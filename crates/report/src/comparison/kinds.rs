@@ -1,6 +1,8 @@
 //! What each message of the server says about the comparison: a finding, or something that a check of files does not
 //! print, with the reason.
 
+use super::message::Message;
+use crate::dbcc_run::{ENDED, ENDED_BY_SERVER, SNAPSHOT_FAILED};
 use crate::parity;
 
 /// A reason why a message that only one of the two printed is no difference.
@@ -52,6 +54,10 @@ reasons! {
         "The server did not check this object further, as one of its messages says.";
     INTERVAL_UNCHECKED = "interval-unchecked",
         "The server did not compare the allocation of this range of pages, as its message 8998 says.";
+    TOO_MANY = "too-many",
+        "There are more errors than are compared, so the other program may have found this one too.";
+    OWN_NUMBER = "own-number",
+        "mdfsck reports this damage in another message, as docs/parity.md says.";
     LIST_CUT = "list-cut",
         "The server printed only the first errors of this object, as its message 8986 says.";
     INDEX_MATCH_SKIPPED = "index-match-skipped",
@@ -81,16 +87,14 @@ pub(super) enum Role {
     Explained(&'static Reason),
 }
 
-/// The messages after which a run ends early.
-const ENDS_RUN: [u32; 34] = [
-    0, 596, 911, 916, 922, 924, 926, 927, 942, 945, 2598, 3414, 5120, 5171, 5172, 5173, 5230, 5235, 5253, 5269, 7926,
-    7929, 7934, 7983, 7984, 7985, 7986, 7987, 7988, 7995, 8921, 8930, 8967, 8999,
-];
-/// Messages about the internal snapshot, its files and its disk.
-const OF_SNAPSHOT: [u32; 13] = [665, 1450, 1823, 3313, 3314, 3456, 5123, 5128, 5149, 5232, 5269, 5278, 7928];
+/// Messages about the disk, the files and the log of the internal snapshot. Outside a run of DBCC, they may be about any
+/// file.
+const ON_SNAPSHOT: [u32; 8] = [665, 1450, 3313, 3314, 3456, 5123, 5149, 5278];
 /// Messages that say that an object or a part of it was not checked.
-const SKIPS: [u32; 16] =
-    [2518, 2519, 2522, 2527, 2530, 2546, 2594, 2595, 5231, 5237, 5245, 5296, 7951, 7966, 7994, 8975];
+const SKIPS: [u32; 17] =
+    [2518, 2519, 2522, 2527, 2530, 2546, 2594, 2595, 5231, 5232, 5237, 5245, 5296, 7951, 7966, 7994, 8975];
+/// Messages of DBCC UPDATEUSAGE, and of queries that read a columnstore.
+const OF_OTHERS: [u32; 10] = [2558, 5263, 5264, 5265, 5266, 5267, 5288, 5290, 7937, 7959];
 /// The list of CHECKALLOC.
 const OF_LISTING: [u32; 13] = [2538, 2539, 7920, 7922, 7923, 7924, 7925, 7927, 8915, 8916, 8917, 8918, 8983];
 /// Service Broker counts.
@@ -98,7 +102,7 @@ const BROKER_COUNTS: [u32; 8] = [9605, 9667, 9668, 9669, 9670, 9674, 9675, 9676]
 
 /// Whether a run ends early with this message.
 pub(super) fn gave_up(number: u32) -> bool {
-    ENDS_RUN.contains(&number)
+    u16::try_from(number).is_ok_and(|number| ENDED.contains(&number) || ENDED_BY_SERVER.contains(&number))
 }
 
 /// Whether the message says that the internal snapshot lost pages, which then read as zeros.
@@ -106,9 +110,22 @@ pub(super) fn lost_snapshot_pages(number: u32) -> bool {
     [665, 1450, 5128, 5269].contains(&number)
 }
 
-/// Whether the message may be about a page of a snapshot that lost pages.
-pub(super) fn is_of_lost_page(number: u32) -> bool {
-    [5233, 5256, 8909, 8928, 8939].contains(&number)
+/// Whether the message says that its page reads as zeros, as a lost page of a snapshot does.
+pub(super) fn is_of_zero_page(message: &Message) -> bool {
+    let Some(captured) = message.captured() else { return false };
+    match message.number {
+        5256 | 8909 => captured.page("header_page") == Some(format::PageId { file: 0, page: 0 }),
+        5233 | 8939 => {
+            let is_of_header = |test: &str| test.contains("m_headerversion") || test.contains("m_type");
+            captured.number("value") == Some(0) && captured.value("test").is_some_and(is_of_header)
+        }
+        _ => false,
+    }
+}
+
+/// Whether the message only says that its page has errors, which other messages name.
+pub(super) fn names_no_error(number: u32) -> bool {
+    number == 8928
 }
 
 /// Whether the message says that its object was not checked further.
@@ -118,8 +135,8 @@ pub(super) fn skips_object(number: u32) -> bool {
 
 /// What a message means for the comparison.
 pub(super) fn role(number: u32, level: u8, text: &str) -> Role {
-    // The pre-checks and the metadata messages end the run, but they are findings too.
-    let is_of_checks = [7984, 7985, 7986, 7987, 7988, 7995, 8930].contains(&number);
+    let is_of_snapshot =
+        ON_SNAPSHOT.contains(&number) || u16::try_from(number).is_ok_and(|number| SNAPSHOT_FAILED.contains(&number));
     match number {
         8955 | 8956 | 8988 => Role::Detail,
         2593 => Role::Counted,
@@ -132,16 +149,19 @@ pub(super) fn role(number: u32, level: u8, text: &str) -> Role {
         _ if BROKER_COUNTS.contains(&number) => Role::Broker,
         _ if OF_LISTING.contains(&number) => Role::Explained(&LISTING),
         _ if SKIPS.contains(&number) => Role::Explained(&SKIPPED),
-        _ if gave_up(number) && !is_of_checks => Role::Explained(&GAVE_UP),
-        _ if OF_SNAPSHOT.contains(&number) => Role::Explained(&SNAPSHOT),
+        _ if OF_OTHERS.contains(&number) => Role::Explained(&OTHER_STATEMENT),
+        // The pre-checks and the metadata messages end the run, but they are findings too.
+        _ if gave_up(number) && !parity::has_check(number) => Role::Explained(&GAVE_UP),
+        _ if is_of_snapshot => Role::Explained(&SNAPSHOT),
         _ if parity::is_repair(number) => Role::Explained(&REPAIR_RUN),
         _ if !parity::is_message_of_checkdb(number) => Role::Explained(&OTHER_STATEMENT),
-        _ if level <= 10 && number != 8914 && number != 8907 && number != 8908 => Role::Explained(&HEADING),
+        _ if level <= 10 && !parity::is_of_damage(number) => Role::Explained(&HEADING),
         _ => Role::Finding,
     }
 }
 
-/// Groups of messages about the same kind of damage. Two messages of a group about the same place are related.
+/// Groups of messages about the same kind of damage, which mdfsck looks for. Two messages of a group about the same place
+/// are related. The messages that mdfsck reports in others are in the table of parity.
 const RELATED: [&[u32]; 9] = [
     // A page that is not what it should be.
     &[
@@ -161,18 +181,26 @@ const RELATED: [&[u32]; 9] = [
     // Rows of indexes.
     &[8907, 8908, 8951, 8952],
     // Columns of rows.
-    &[2537, 2570, 5228, 5260, 5262, 7961, 8944, 8960, 8970, 8984],
+    &[2537, 2570, 5228, 5262, 8944, 8960, 8970, 8984],
     // Columnstores and the catalog.
-    &[5285, 5289, 5291, 5293, 5294, 7902, 7967, 7976, 7991],
+    &[5285, 7902, 7967, 7976, 7991],
 ];
 
-/// Whether two messages are about the same kind of damage.
+/// Whether a message of the server and one of this program are about the same kind of damage.
 pub(super) fn are_related(one: u32, other: u32) -> bool {
-    RELATED.iter().any(|group| group.contains(&one) && group.contains(&other))
+    RELATED.iter().any(|group| group.contains(&one) && group.contains(&other)) || parity::is_in(one, other)
+}
+
+/// The reason why two related messages have different numbers; `None` if they should have the same number.
+pub(super) fn reason_of_numbers(server: u32, own: u32) -> Option<&'static Reason> {
+    if is_without_metadata(server, own) {
+        return Some(&NO_METADATA);
+    }
+    parity::is_in(server, own).then_some(&OWN_NUMBER)
 }
 
 /// Whether the server prints `one` in place of `other` if it has no metadata for the allocation unit.
-pub(super) fn is_without_metadata(one: u32, other: u32) -> bool {
+fn is_without_metadata(one: u32, other: u32) -> bool {
     const WITH: [u32; 7] = [8909, 8938, 8939, 8941, 8942, 8943, 8944];
     let is_without = |number: u32| number == 5233 || number == 5256;
     (is_without(one) && WITH.contains(&other)) || (is_without(other) && WITH.contains(&one))
@@ -203,6 +231,43 @@ mod tests {
         }
         assert_eq!(role(8914, 10, ""), Role::Finding);
         assert_eq!(role(8997, 10, "Service Broker Msg 9675, State 1: Message Types analyzed: 14."), Role::Broker);
+    }
+
+    /// For each row of the table of parity, what a message with this number means agrees with what the table says.
+    #[test]
+    fn the_meaning_of_each_message_agrees_with_parity() {
+        // Messages that have a wrapper have the number of the wrapper in results.
+        let is_bare = |&number: &u32| Message::new(number, 16, 1, "", None).number == number;
+        for number in parity::numbers().filter(is_bare) {
+            let role = role(number, 16, "");
+            let is_compared = matches!(role, Role::Finding | Role::Detail);
+            let is_left_out = [&GAVE_UP, &SKIPPED, &OTHER_STATEMENT, &LISTING].map(Role::Explained).contains(&role);
+            match (parity::has_check(number), parity::is_of_damage(number)) {
+                (true, _) => assert!(is_compared, "{number} is a finding here: {role:?}"),
+                (false, true) => assert!(is_compared || is_left_out, "{number} is damage: {role:?}"),
+                // 5279 is damage of a database with several fragments, which no file has.
+                (false, false) if role == Role::Finding => {
+                    assert!(parity::is_not_built(number) || number == 5279, "{number} is no damage");
+                }
+                (false, false) => {}
+            }
+        }
+        for number in [2501, 8902, 8985, 5280] {
+            assert!(gave_up(number) && role(number, 16, "") == Role::Explained(&GAVE_UP), "{number}");
+        }
+        for number in [2558, 7937, 7959, 5288, 5290, 5264] {
+            assert_eq!(role(number, 16, ""), Role::Explained(&OTHER_STATEMENT), "{number}");
+        }
+    }
+
+    #[test]
+    fn related_messages_are_those_that_this_program_finds() {
+        for number in RELATED.into_iter().flatten().copied() {
+            assert!(parity::has_check(number), "{number}");
+        }
+        assert!(are_related(8919, 8939) && are_related(8939, 8944));
+        assert!(!are_related(8939, 8919), "mdfsck never prints 8919");
+        assert!(!are_related(5289, 7902), "mdfsck reads no segments");
     }
 
     #[test]

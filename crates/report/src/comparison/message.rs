@@ -5,6 +5,7 @@ use std::fmt;
 use format::PageId;
 
 use super::template::{self, Captured};
+use crate::heading::{cut, digits};
 
 /// The number of bytes of a message's text that are kept.
 const TEXT_BYTES: usize = 480;
@@ -100,7 +101,7 @@ impl Message {
         let place = match (&captured, columns) {
             (Some(captured), columns) => captured.place().unwrap_or(columns.unwrap_or_default()),
             (None, Some(columns)) => columns,
-            (None, None) => template::guessed(&text),
+            (None, None) => guessed(number, &text),
         };
         let detail = match (place.page, &captured) {
             (Some(_), _) => None,
@@ -113,7 +114,7 @@ impl Message {
 
     /// A message without a heading. `None` if the wording is that of no check.
     pub(super) fn of_text(text: &str) -> Option<Self> {
-        let (number, _) = template::of_any(text)?;
+        let (number, _) = template::of_any(cut(text, LONGEST))?;
         let state = 0;
         Some(Self { is_number_inferred: true, ..Self::new(number, check::registry::LEVEL, state, text, None) })
     }
@@ -125,6 +126,13 @@ impl Message {
     /// The values that the text inserts, if it has the wording of a check.
     pub(super) fn captured(&self) -> Option<Captured> {
         template::of_number(self.number, &self.text)
+    }
+
+    /// The number inside the wrapper that CHECKDB puts around messages of the catalog and of Service Broker, and the text
+    /// behind it.
+    pub(super) fn wrapped(&self) -> Option<(u32, &str)> {
+        let (_, rest) = self.text.split_once(" Msg ").filter(|_| matches!(self.number, 8992 | 8997))?;
+        digits(rest)
     }
 
     /// All places by which this message may be found.
@@ -139,6 +147,15 @@ impl Message {
     }
 }
 
+/// The place in a text of unknown wording.
+fn guessed(number: u32, text: &str) -> Place {
+    let place = template::guessed(text);
+    match template::guessed_index(text).filter(|_| matches!(number, 8951 | 8952) && place.object.is_none()) {
+        Some((object, index)) => Place { object: Some(object), index: Some(index), ..place },
+        None => place,
+    }
+}
+
 /// The number and the text of a message, with the wrapper that CHECKDB puts around messages of the catalog and of
 /// Service Broker. CHECKCATALOG prints catalog messages without it.
 fn wrapped(number: u32, text: &str) -> (u32, String) {
@@ -147,11 +164,4 @@ fn wrapped(number: u32, text: &str) -> (u32, String) {
         9677..=9683 | 9705..=9716 => (8997, format!("Service Broker Msg {number}, State 1: {text}")),
         _ => (number, text.to_owned()),
     }
-}
-
-/// The first bytes of a text, up to the end of a character.
-pub(super) fn cut(text: &str, most: usize) -> &str {
-    let text = text.trim();
-    let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-    text.get(..end).unwrap_or(text)
 }

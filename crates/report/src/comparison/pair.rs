@@ -1,6 +1,6 @@
 //! Finds pairs of messages: each message of the server with the message of this program about the same damage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::PageId;
 
@@ -9,7 +9,7 @@ use super::message::{Key, Message, Place};
 
 /// The number of candidates that are compared with one message. This bounds the work for results that name one page
 /// many times.
-const MOST_CANDIDATES: usize = 1000;
+const MOST_CANDIDATES: usize = if cfg!(test) { 100 } else { 1000 };
 
 /// The messages of one side that have no partner yet.
 pub(super) type Left = BTreeMap<Key, Message>;
@@ -69,10 +69,10 @@ fn agree(server: &Message, own: &Message) -> bool {
 }
 
 fn matching(server: &mut Left, own: &mut Left, fits: impl Fn(&Message, &Message) -> bool) -> Vec<Pair> {
-    let mut by_anchor: BTreeMap<Anchor, Vec<Key>> = BTreeMap::new();
+    let mut by_anchor: BTreeMap<Anchor, BTreeSet<Key>> = BTreeMap::new();
     for (key, message) in own.iter() {
         for anchor in anchors(message) {
-            by_anchor.entry(anchor).or_default().push(key.clone());
+            by_anchor.entry(anchor).or_default().insert(key.clone());
         }
     }
     let mut pairs = Vec::new();
@@ -82,7 +82,12 @@ fn matching(server: &mut Left, own: &mut Left, fits: impl Fn(&Message, &Message)
         let candidates = anchors(message).into_iter().filter_map(|anchor| by_anchor.get(&anchor)).flatten();
         let is_partner = |candidate: &&Key| own.get(candidate).is_some_and(|one| fits(message, one));
         let Some(partner) = candidates.take(MOST_CANDIDATES).find(is_partner).cloned() else { continue };
-        pairs.extend(server.remove(&key).zip(own.remove(&partner)).map(|(server, own)| Pair { server, own }));
+        let Some((server, own)) = server.remove(&key).zip(own.remove(&partner)) else { continue };
+        // A partner that is taken is no candidate any more, so that it does not count as one.
+        for anchor in anchors(&own) {
+            by_anchor.get_mut(&anchor).map(|keys| keys.remove(&partner));
+        }
+        pairs.push(Pair { server, own });
     }
     pairs
 }
@@ -93,8 +98,7 @@ fn of_catalog(server: &mut Left, own: &mut Left) -> Vec<Pair> {
         if message.number == 7995 || message.number == 8930 {
             return Some((message.number, String::new()));
         }
-        let (_, rest) = message.text.split_once(" Msg ").filter(|_| message.number == 8992)?;
-        let (inner, rest) = super::lines::leading(rest)?;
+        let (inner, rest) = message.wrapped().filter(|_| message.number == 8992)?;
         let (_, table) = rest.split_once("sys.")?;
         let end = table.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(table.len());
         Some((inner, table.get(..end).unwrap_or_default().to_owned()))

@@ -9,6 +9,7 @@ use super::lines::{self, Piece};
 use super::message::{Key, Message, Place};
 use super::table::{self, Layout};
 use super::template::Captured;
+use crate::heading::cut;
 
 /// Maximum size of a file of results, in bytes.
 pub const MOST_BYTES: u64 = 64 << 20;
@@ -75,6 +76,8 @@ pub struct Results {
     pub example: Option<String>,
     /// The number of errors that were not compared, because there are too many of them.
     pub hidden: u64,
+    /// The number of objects whose counts were not compared, because there are too many of them.
+    pub(super) hidden_counts: u64,
     /// The total of the errors, from the line about the whole database or table.
     pub(super) total: Option<u64>,
     /// The number of errors, which includes errors that were printed twice.
@@ -124,7 +127,7 @@ impl Results {
         results.database = databases.next();
         match (results.database.clone(), databases.next()) {
             (Some(one), Some(other)) => Err(Refused::SeveralDatabases(one, other)),
-            _ if is_known || results.messages > 0 => Ok(results),
+            _ if is_known || results.is_of_dbcc() => Ok(results),
             _ => Err(Refused::NoResults),
         }
     }
@@ -137,6 +140,7 @@ impl Results {
             not_understood: 0,
             example: None,
             hidden: 0,
+            hidden_counts: 0,
             total: None,
             errors: 0,
             is_localized: false,
@@ -153,11 +157,12 @@ impl Results {
 
     /// Reads text. Returns whether the text is known to be the output of a command that printed no message.
     fn read_text(&mut self, text: &str, databases: &mut BTreeSet<String>) -> bool {
-        let mut is_known = text.trim().is_empty();
+        let (mut has_end, mut has_other) = (text.trim().is_empty(), false);
         let mut before = "";
         self.is_localized = lines::read(text, |piece| match piece {
             Piece::Message(message) => self.add(message, databases),
-            Piece::Between => is_known = true,
+            Piece::End => has_end = true,
+            Piece::Between => {}
             Piece::Line(line) => {
                 let whole = format!("{before} {line}");
                 match unheaded(line).or_else(|| Message::of_text(line)).or_else(|| Message::of_text(&whole)) {
@@ -165,20 +170,35 @@ impl Results {
                         before = "";
                         self.add(message, databases);
                     }
-                    None => before = line,
+                    None => (before, has_other) = (line, true),
                 }
             }
         });
-        is_known
+        has_end && !has_other && self.messages == 0
+    }
+
+    /// Whether any message is one of DBCC's. Other statements may print any text and any message.
+    fn is_of_dbcc(&self) -> bool {
+        let of_others = self.explained.get(&kinds::OTHER_STATEMENT).map_or(0, |numbers| numbers.values().sum());
+        self.messages > of_others
     }
 
     /// Whether the results are known to contain all errors of a finished run. The last line of a run has their number.
     pub fn is_whole(&self) -> bool {
         let has_all = match self.total {
             Some(total) => self.errors >= total,
-            None => self.errors == 0 || self.is_localized,
+            None => self.is_localized || (self.errors == 0 && self.may_be_sound_without_total()),
         };
-        has_all && self.gave_up.is_empty() && self.not_understood == 0 && self.hidden == 0
+        let is_compared = self.hidden == 0 && self.hidden_counts == 0;
+        has_all && self.gave_up.is_empty() && self.not_understood == 0 && is_compared
+    }
+
+    /// Whether a run that finds no error may end like this: CHECKTABLE and CHECKCATALOG then print no total, and WITH
+    /// NO_INFOMSGS nothing is printed. CHECKDB ends its list of tables with a total.
+    fn may_be_sound_without_total(&self) -> bool {
+        let has = |number| self.explained.values().any(|numbers| numbers.contains_key(&number));
+        let is_of_database = self.counted.len() > 1 || !self.broker.is_empty();
+        has(2528) || !(is_of_database || (has(2536) && self.counted.is_empty()))
     }
 
     /// Handles a row of a table that is no row: a line that a client printed.
@@ -189,7 +209,7 @@ impl Results {
             self.add(message, databases);
         } else if !is_printed && !line.to_ascii_lowercase().starts_with("changed database context") {
             self.not_understood += 1;
-            self.example.get_or_insert_with(|| super::message::cut(line, 80).to_owned());
+            self.example.get_or_insert_with(|| cut(line, 80).to_owned());
         }
     }
 
@@ -198,7 +218,9 @@ impl Results {
         let role = kinds::role(message.number, message.level, &message.text);
         if role == Role::Detail {
             self.tell(&kinds::DETAIL, message.number);
-            if let Some(open) = self.open.as_mut().filter(|open| open.place.page.is_none()) {
+            if let Some(open) =
+                self.open.as_mut().filter(|open| open.place.page.is_none() && message.place.page.is_some())
+            {
                 open.set_row(message.place);
             }
             self.close();
@@ -215,11 +237,13 @@ impl Results {
                 self.errors += 1;
                 self.open = Some(message);
             }
-            Role::Counted => {
-                if let Some((name, counts)) = counted(&message.text).filter(|_| self.counted.len() < MOST_MESSAGES) {
+            Role::Counted => match counted(&message.text) {
+                Some((name, counts)) if self.counted.len() < MOST_MESSAGES || self.counted.contains_key(&name) => {
                     self.counted.insert(name, counts);
                 }
-            }
+                Some(_) => self.hidden_counts += 1,
+                None => {}
+            },
             Role::Broker => self.broker.extend(broker(message.number, &message.text)),
             Role::Total => {
                 self.tell(&kinds::TOTALS, message.number);
@@ -233,7 +257,7 @@ impl Results {
         }
     }
 
-    /// Reads the totals. The line about the database replaces those about its tables.
+    /// Reads the totals: of the database, or of the table of CHECKTABLE.
     fn add_total(&mut self, message: &Message, databases: &mut BTreeSet<String>) {
         let before = message.text.split(['\'', '"']).next().unwrap_or_default();
         let mut numbers = digits(before);
@@ -244,7 +268,8 @@ impl Results {
                 self.total = Some(errors);
                 databases.extend(quoted(&message.text).map(str::to_owned));
             }
-            _ if self.database.is_none() && databases.is_empty() => {
+            // CHECKDB prints the total of each table too, before that of the database.
+            _ if databases.is_empty() && before.contains("CHECKTABLE") => {
                 self.total = Some(self.total.unwrap_or_default().saturating_add(errors));
             }
             _ => {}
@@ -253,6 +278,11 @@ impl Results {
 
     fn tell(&mut self, reason: &'static Reason, number: u32) {
         *self.explained.entry(reason).or_default().entry(number).or_default() += 1;
+    }
+
+    /// Whether the server says that it left out the checks of the catalog and of Service Broker.
+    pub(super) fn is_catalog_skipped(&self) -> bool {
+        self.explained.get(&kinds::SKIPPED).is_some_and(|numbers| numbers.contains_key(&5232))
     }
 
     /// Adds the error that no further message can continue.
@@ -270,24 +300,9 @@ fn object_of(captured: &Captured) -> Option<i32> {
     captured.place().and_then(|place: Place| place.object)
 }
 
-/// A message of level 10 or a total, which DBCC prints without a heading.
+/// A message of level 10, which DBCC prints without a heading.
 fn unheaded(line: &str) -> Option<Message> {
-    let line = line.trim();
-    let has = |part: &str| line.contains(part);
-    let number = match () {
-        () if line.starts_with("DBCC results for ") => 2536,
-        () if line.starts_with("There are ") && has(" pages for object ") => 2593,
-        () if line.starts_with("Service Broker Msg ") && has(" analyzed: ") => 8997,
-        () if line.starts_with("DBCC execution completed") => 2528,
-        () if line.starts_with("Warning: NO_INDEX ") => 7966,
-        () if line.starts_with("repair_") && has(" is the minimum repair level ") => 8958,
-        () if line.starts_with("CHECK") && has(" errors not associated with any single object") => 8954,
-        () if line.starts_with("CHECK") && has(" found ") && has(" consistency errors in table ") => 8990,
-        () if line.starts_with("CHECK") && has(" found ") && has(" consistency errors in database ") => 8989,
-        () if line.starts_with("CHECK") && has(" fixed ") => 8912,
-        () => return None,
-    };
-    Some(Message::new(number, 10, 1, line, None))
+    Some(Message::new(lines::unheaded(line)?, 10, 1, line, None))
 }
 
 /// The name of the object and its counts in the text of message 2593.

@@ -10,14 +10,19 @@ use format::PageId;
 
 use super::message::{Message, Place};
 use super::template::signed;
+use crate::heading::LEVELS;
 
 /// The separators of fields. A blank separates only columns of fixed width.
 const SEPARATORS: [u8; 4] = *b",\t;|";
 /// The number of lines at the start of a file among which the line with the names of the columns is looked for.
 const BEFORE_NAMES: usize = 200;
-/// The largest number of fields of a row.
+/// The largest number of columns. TABLERESULTS has 23.
+const MOST_COLUMNS: usize = 64;
+/// The largest number of fields of a row. A text that is not quoted may have any number of separators.
 const MOST_FIELDS: usize = 4096;
 
+/// The first columns of a table without names.
+const FIRST: [&str; 4] = ["error", "level", "state", "messagetext"];
 /// The columns behind MessageText in the results of SQL Server 2012 and later, and of 2005 to 2008 R2.
 const BEHIND_TEXT: [&[&str]; 2] = [
     &[
@@ -97,8 +102,9 @@ impl Layout {
                 (Some(_), _) => Vec::new(),
             };
             let named = Self { separator, is_quoted: is_quoted(text, separator), names: Vec::new(), spans, start };
-            let names = named.split(line).iter().map(|name| name.trim_matches('"').to_ascii_lowercase()).collect();
-            return Some(Self { names, ..named });
+            let names: Vec<String> =
+                named.split(line).iter().map(|name| name.trim_matches('"').to_ascii_lowercase()).collect();
+            return (names.len() <= MOST_COLUMNS).then_some(Self { names, ..named });
         }
         None
     }
@@ -124,10 +130,12 @@ impl Layout {
     fn split(&self, line: &str) -> Vec<String> {
         let line = line.trim_end_matches(['\r', '\n']);
         let Some(separator) = self.separator else {
-            let chars: Vec<char> = line.chars().collect();
+            let (mut rest, mut passed) = (line, 0);
             let field = |span: &Range<usize>| {
-                let end = span.end.min(chars.len());
-                chars.get(span.start.min(end)..end).unwrap_or_default().iter().collect::<String>().trim().to_owned()
+                let (_, from) = split_after(rest, span.start.saturating_sub(passed));
+                let (field, behind) = split_after(from, span.len());
+                (rest, passed) = (behind, span.end);
+                field.trim().to_owned()
             };
             return self.spans.iter().map(field).collect();
         };
@@ -172,20 +180,21 @@ impl Layout {
 
     /// The message in the fields of a row.
     fn message(&self, fields: &[String]) -> Option<Message> {
-        let names: Vec<&str> = match self.names.is_empty() {
-            true => {
-                ["error", "level", "state", "messagetext"].into_iter().chain(behind(fields)?.iter().copied()).collect()
-            }
-            false => self.names.iter().map(String::as_str).collect(),
+        let behind = if self.names.is_empty() { Some(behind(fields)?) } else { None };
+        let count = behind.map_or(self.names.len(), |behind| FIRST.len() + behind.len());
+        let surplus = fields.len().checked_sub(count)?;
+        let names: Vec<&str> = match behind {
+            Some(behind) => FIRST.iter().chain(behind).copied().collect(),
+            None => self.names.iter().map(String::as_str).collect(),
         };
         let text_at = names.iter().position(|&name| name == "messagetext")?;
-        let surplus = fields.len().checked_sub(names.len())?;
         let column = |wanted: &[&str]| {
             let at = names.iter().position(|name| wanted.contains(name))?;
             let field = fields.get(if at > text_at { at + surplus } else { at })?;
             Some(field.as_str()).filter(|field| !field.is_empty() && !field.eq_ignore_ascii_case("null"))
         };
-        let (number, level) = (column(&["error"])?.parse().ok()?, column(&["level"])?.parse().ok()?);
+        let (number, level) = (column(&["error"])?.parse().ok()?, column(&["level"])?.parse::<u8>().ok()?);
+        let level = Some(level).filter(|&level| LEVELS.contains(&level.into()))?;
         let state = column(&["state"])?.parse().ok()?;
         let separator = self.separator.map_or(' ', char::from).to_string();
         let text = fields.get(text_at..=text_at + surplus)?.join(&separator);
@@ -203,6 +212,12 @@ impl Layout {
         let has_columns = names.iter().any(|name| ["page", "objectid", "id"].contains(name));
         Some(Message::new(number, level, state, &text, has_columns.then_some(place)))
     }
+}
+
+/// A text divided behind its first characters.
+fn split_after(text: &str, characters: usize) -> (&str, &str) {
+    let at = text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at);
+    text.split_at_checked(at).unwrap_or((text, ""))
 }
 
 /// The names of the columns behind the text of a row without names. `None` if the row is no row of TABLERESULTS.
@@ -237,7 +252,8 @@ fn spans(dashes: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     for column in dashes.trim_end_matches(['\r', '\n']).split(' ') {
         let end = start + column.len();
-        if !column.is_empty() && spans.len() < MOST_FIELDS {
+        // One column too many is enough to refuse the table.
+        if !column.is_empty() && spans.len() <= MOST_COLUMNS {
             spans.push(start..end);
         }
         start = end + 1;

@@ -6,6 +6,10 @@ use check::registry::ALL;
 use format::PageId;
 
 use super::message::Place;
+use crate::heading::start;
+
+/// Number of bytes in which an address or ID in parentheses ends.
+const LONGEST_ADDRESS: usize = 40;
 
 /// The wording of one check: the text before the first value, then each value with the text after it. All texts are
 /// [normal](normal).
@@ -182,9 +186,9 @@ fn squeezed(text: &str) -> String {
     squeezed
 }
 
-/// The place in a text of unknown wording, such as a localized text: the first page address. The object and the index
-/// are the first two numbers if a partition ID and an allocation unit ID follow them; in English texts they are behind
-/// their names.
+/// The place in a text of unknown wording, such as a localized text: the first address of a row or a page. The object
+/// and the index are the first two numbers if a partition ID and an allocation unit ID follow them; in English texts they
+/// are behind their names.
 pub(super) fn guessed(text: &str) -> Place {
     let text = normal(text);
     let after = |name: &str| {
@@ -193,13 +197,42 @@ pub(super) fn guessed(text: &str) -> Place {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
         rest.get(..end)?.parse::<i32>().ok()
     };
-    let page = text.match_indices('(').find_map(|(at, _)| address(text.get(at..)?)).map(|(page, _)| page);
+    let (page, slot) = guessed_row(&text).map_or((None, None), |(page, slot)| (Some(page), slot));
     let (object, index) = match after("object id") {
         Some(object) => (Some(object), after("index id")),
         None => owner_of(&numbers(&text)),
     };
     let object = object.filter(|&id| id != 0);
-    Place { object, index: object.and(index), page, slot: None }
+    Place { object, index: object.and(index), page, slot }
+}
+
+/// The first address of a page or row. An address behind an equals sign is a value, such as the row that an index row
+/// points to, and counts only if there is no other address.
+fn guessed_row(text: &str) -> Option<(PageId, Option<u16>)> {
+    let at = |at: usize| {
+        let rest = text.get(at..)?;
+        address(rest).map(|(page, _)| (page, None)).or_else(|| record(rest).map(|(page, slot)| (page, Some(slot))))
+    };
+    let is_value = |at: usize| text.get(..at).is_some_and(|before| before.trim_end().ends_with('='));
+    let addresses = || text.match_indices('(').filter_map(|(start, _)| Some((is_value(start), at(start)?)));
+    let first = |is_value: bool| addresses().find(|(value, _)| *value == is_value).map(|(_, row)| row);
+    first(false).or_else(|| first(true))
+}
+
+/// The object and the index in a localized 8951 or 8952: a table and an index, each with its ID in parentheses behind its
+/// name. `None` if the text has another number of IDs, since a name may have any text.
+pub(super) fn guessed_index(text: &str) -> Option<(i32, i32)> {
+    let outside = text.split('\'').step_by(2).collect::<String>();
+    let id = |(at, _): (usize, &str)| {
+        let (inside, _) = start(outside.get(at + 1..)?, LONGEST_ADDRESS).split_once(')')?;
+        let is_labelled = inside.chars().any(char::is_alphabetic) && !inside.contains(':');
+        inside.rsplit(|c: char| !c.is_ascii_digit()).next().filter(|_| is_labelled)?.parse::<i32>().ok()
+    };
+    let ids: Vec<i32> = outside.match_indices('(').filter_map(id).take(3).collect();
+    match *ids {
+        [object, index] => Some((object, index)),
+        _ => None,
+    }
 }
 
 fn owner_of(numbers: &[i64]) -> (Option<i32>, Option<i32>) {
@@ -222,7 +255,9 @@ fn numbers(text: &str) -> Vec<i64> {
 /// Reads a page address at the start of a text, such as `(1:153)`, and returns it with the rest of the text. The number
 /// of the page is signed in messages.
 pub(super) fn address(text: &str) -> Option<(PageId, &str)> {
-    let (inside, rest) = text.trim_start().strip_prefix('(')?.split_once(')')?;
+    let text = text.trim_start().strip_prefix('(')?;
+    let (inside, _) = start(text, LONGEST_ADDRESS).split_once(')')?;
+    let rest = text.get(inside.len() + 1..)?;
     let (file, page) = inside.split_once(':')?;
     Some((PageId { file: file.trim().parse().ok()?, page: signed(page)? }, rest))
 }
@@ -235,7 +270,7 @@ pub(super) fn signed(text: &str) -> Option<u32> {
 
 /// Reads the address of a row, such as `(1:45:28)` or `HEAP RID = (1:45:28)`.
 fn record(text: &str) -> Option<(PageId, u16)> {
-    let (inside, _) = text.split_once('(')?.1.split_once(')')?;
+    let (inside, _) = start(text.split_once('(')?.1, LONGEST_ADDRESS).split_once(')')?;
     let mut parts = inside.split(':');
     let page = PageId { file: parts.next()?.trim().parse().ok()?, page: signed(parts.next()?)? };
     let slot = parts.next()?.trim().parse().ok()?;

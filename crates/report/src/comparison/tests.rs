@@ -271,5 +271,158 @@ fn more_messages_than_fit_are_counted_as_not_compared() {
         .collect::<Vec<_>>()
         .into();
     let comparison = compare(&results, &own);
-    assert_eq!((comparison.hidden, comparison.count(State::Both)), (10, MOST_MESSAGES));
+    assert_eq!((comparison.hidden, comparison.count(State::Both)), (20, MOST_MESSAGES));
+    let (text, json) = texts(&results, &own);
+    assert!(text.contains("\n20 errors or counts were not compared: there are more than 1000.\n"), "{text}");
+    assert!(json.lines().next().is_some_and(|head| head.contains("\"hidden\":20,")), "{json}");
+}
+
+#[test]
+fn what_may_be_among_the_errors_that_are_not_compared_is_no_difference() {
+    let message = |page| format!("Msg 8939, Level 16, State 1, Line 1\nTable error: page (1:{page}).\n");
+    let finding =
+        |page| Finding::new(&registry::PAGE_HEADER).owner(Owner::unknown(AllocUnitId(0))).page(PageId::new(1, page));
+    let many = 1..MOST_MESSAGES as u32 + 2;
+    let last = MOST_MESSAGES as u32 + 1;
+    let mut own = report("D", 7);
+    // The server's message about the last page is hidden.
+    own.findings = vec![finding(last)].into();
+    let comparison = compare(&read(&many.clone().map(message).collect::<String>()), &own);
+    assert_eq!(comparison.count(State::MdfsckOnly), 0);
+    assert_eq!(comparison.reasons[&kinds::TOO_MANY], BTreeMap::from([(8939, 1)]));
+    // The finding about the last page is hidden.
+    own.findings = many.map(finding).collect::<Vec<_>>().into();
+    let comparison = compare(&read(&message(last)), &own);
+    assert_eq!((comparison.count(State::ServerOnly), comparison.hidden), (0, 1));
+    assert_eq!(comparison.reasons[&kinds::TOO_MANY], BTreeMap::from([(8939, 1)]));
+}
+
+#[test]
+fn each_of_many_messages_about_one_page_finds_its_partner() {
+    let message = |slot| {
+        format!(
+            "Msg 8941, Level 16, State 1, Line 1\nTable error: {}, page (1:153). Test (sorted [i].offset >= PAGEHEADSIZE) failed. Slot {slot}, offset 0x1 is invalid.\n",
+            "Object ID 2105058535, index ID 0, partition ID 72057594037879808, alloc unit ID 72057594039697408 (type In-row data)"
+        )
+    };
+    let results = read(&(0..500).map(message).collect::<String>());
+    let mut own = report("D", 7);
+    let record = |slot| Finding::new(&registry::RECORD_AUDIT).owner(heap()).at(PageId::new(1, 153), slot);
+    own.findings = (0..500).map(record).collect::<Vec<_>>().into();
+    assert_eq!(compare(&results, &own).count(State::OtherNumber), 500);
+}
+
+#[test]
+fn pages_between_two_damaged_maps_are_looked_up_in_ranges_without_overlap() {
+    let ranges = merged(vec![(1, 500, 600), (3, 1, 2), (1, 0, 99), (1, 100, 120), (1, 90, 110)]);
+    assert_eq!(ranges, [(1, 0, 120), (1, 500, 600), (3, 1, 2)]);
+    let results = read("");
+    let excuses = Excuses { intervals: ranges, ..Excuses::of(&results) };
+    for (file, page, expected) in
+        [(1, 0, true), (1, 120, true), (1, 121, false), (1, 499, false), (1, 600, true), (2, 1, false), (3, 3, false)]
+    {
+        assert_eq!(excuses.is_in_interval(PageId::new(file, page)), expected, "({file}:{page})");
+    }
+}
+
+#[test]
+fn only_pages_that_read_as_zeros_are_excused_by_a_snapshot_that_lost_pages() {
+    let lost = "Msg 5128, Level 17, State 2, Line 1\nWrite to sparse file 'C:\\D.mdf:MSSQL_DBCC20' failed due to lack of disk space.\n";
+    let owner = "Object ID 0, index ID -1, partition ID 0, alloc unit ID 0 (type Unknown)";
+    let page_id = |header: &str| {
+        format!(
+            "Msg 8909, Level 16, State 1, Line 1\nTable error: {owner}, page ID (1:40) contains an incorrect page ID in its page \
+             header. The PageId in the page header = {header}.\n"
+        )
+    };
+    let unprocessed = "Msg 8928, Level 16, State 1, Line 1\nObject ID 7, index ID 0, partition ID 3, alloc unit ID 4 (type In-row data): \
+                       Page (1:40) could not be processed.  See other errors for details.\n";
+    let test = |test: &str| {
+        format!(
+            "Msg 8939, Level 16, State 1, Line 1\nTable error: {owner}, page (1:40). Test ({test}) failed. Values are 0 and 1.\n"
+        )
+    };
+    let states = |text: String| -> Vec<State> {
+        entries(&read(&format!("{lost}{text}")), &report("D", 5)).iter().map(|(state, ..)| *state).collect()
+    };
+    assert_eq!(states(page_id("(0:0)") + unprocessed), [State::Explained; 2]);
+    assert_eq!(states(test("m_headerVersion == HEADER_7_0") + unprocessed), [State::Explained; 2]);
+    assert_eq!(states(page_id("(1:41)") + unprocessed), [State::ServerOnly; 2]);
+    assert_eq!(states(test("m_freeCnt == freeCnt")), [State::ServerOnly]);
+    assert_eq!(states(unprocessed.to_owned()), [State::ServerOnly]);
+}
+
+#[test]
+fn the_catalog_that_the_server_did_not_check_is_explained() {
+    let line = "DBCC CHECKDB will not check SQL Server catalog or Service Broker consistency because a database snapshot could not \
+                be created or because WITH TABLOCK was specified.\nDBCC results for 'D'.\nCHECKDB found 0 allocation errors and 0 \
+                consistency errors in database 'D'.\n";
+    let mut own = report("D", 5);
+    own.findings =
+        vec![Finding::new(&registry::CATALOG_DANGLING), Finding::new(&registry::BROKER_QUEUE_MISSING)].into();
+    let results = read(line);
+    assert_eq!(entries(&results, &own), [(State::Explained, 0, 8992), (State::Explained, 0, 8997)]);
+    assert_eq!(reasons(&results, &own)["skipped"], [5232, 8992, 8997]);
+    assert!(results.is_whole());
+    let without = line.split_once('\n').map(|(_, rest)| rest).unwrap();
+    assert!(entries(&read(without), &own).iter().all(|(state, ..)| *state == State::MdfsckOnly));
+}
+
+#[test]
+fn a_message_about_damage_that_is_not_looked_for_names_the_limit() {
+    let server = "Msg 7904, Level 16, State 2, Line 1\nTable error: Cannot find the FILESTREAM file \"a\" for column ID 2 in object ID 7.\n\
+                  Msg 8997, Level 16, State 1, Line 1\nService Broker Msg 9680, State 1: The conversation endpoint is missing.\n\
+                  Msg 8939, Level 16, State 1, Line 1\nTable error: page (1:5).\n";
+    let comparison = compare(&read(server), &report("D", 5));
+    let limits: Vec<_> = comparison
+        .entries
+        .iter()
+        .map(|entry| (entry.server.as_ref().map(|message| message.number), entry.limit.map(|limit| limit.id)))
+        .collect();
+    let expected =
+        [(Some(8997), Some("broker.not-followed")), (Some(8939), None), (Some(7904), Some("filestream.files"))];
+    assert_eq!(limits, expected);
+    assert_eq!(comparison.count(State::ServerOnly), 3);
+}
+
+#[test]
+fn a_message_that_mdfsck_never_prints_is_explained_by_the_one_in_its_place() {
+    let server = CASE_24.replace("Msg 8939", "Msg 8919");
+    assert_eq!(entries(&read(&server), &case_24()), [(State::Explained, 8919, 8939), (State::Both, 8928, 8928)]);
+    assert_eq!(reasons(&read(&server), &case_24())["own-number"], [8939]);
+}
+
+#[test]
+fn only_the_total_of_the_database_or_of_checktable_ends_a_run() {
+    let of_table = "found 0 allocation errors and 2 consistency errors in table 'T' (object ID 2105058535).\n";
+    assert!(!read(&format!("{CASE_24}CHECKDB {of_table}")).is_whole(), "the run was cut off behind this table");
+    assert!(read(&format!("{CASE_24}CHECKTABLE {of_table}")).is_whole());
+    let counts = |objects: &[&str]| {
+        objects.iter().map(|name| format!("There are 1 rows in 1 pages for object \"{name}\".\n")).collect::<String>()
+    };
+    assert!(read(&counts(&["T"])).is_whole(), "CHECKTABLE without an error prints no total");
+    assert!(!read(&counts(&["T", "U"])).is_whole());
+    assert!(read(&format!("{}DBCC execution completed.\n", counts(&["T", "U"]))).is_whole());
+    assert!(!read("DBCC results for 'D'.\n").is_whole());
+}
+
+#[test]
+fn a_text_that_only_mentions_a_command_is_no_result() {
+    for text in [
+        "GO\n",
+        "Please run\nDBCC CHECKDB (Shop)\nGO\nand tell us.\n",
+        "DBCC CHECKDB(N'Shop') WITH NO_INFOMSGS\n",
+        "(5 rows affected)\n",
+        "Changed database context to 'Shop'.\nname\n----\nOrders\n(1 rows affected)\n",
+        "Msg 208, Level 16, State 1, Line 1\nInvalid object name 'T'.\n",
+        "Msg 102, Level 15, State 1, Line 1\nIncorrect syntax.\nCommands completed successfully.\n",
+    ] {
+        assert_eq!(Results::read(text.as_bytes()).unwrap_err(), Refused::NoResults, "{text}");
+    }
+    for text in [
+        "Changed database context to 'Shop'.\n",
+        "DBCC CHECKDB (Shop) WITH NO_INFOMSGS\nGO\nCommands completed successfully.\n\nCompletion time: 2024-03-01\n",
+    ] {
+        assert!(read(text).is_whole(), "{text}");
+    }
 }

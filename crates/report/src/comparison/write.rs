@@ -4,7 +4,7 @@ use std::io;
 
 use check::Report;
 
-use super::{Comparison, Counted, Entry, Form, Message, Place, Results, State, Subject};
+use super::{Comparison, Counted, Entry, Form, MOST_MESSAGES, Message, Place, Results, State, Subject};
 use crate::json::comparison::{
     ComparedCounts, ComparedError, ComparedMessage, ComparisonHead, ComparisonLine, ComparisonSummary, Explanation,
 };
@@ -41,6 +41,7 @@ pub fn write_json(
         localized: results.is_localized,
         messages: results.messages,
         not_understood: results.not_understood,
+        hidden: comparison.hidden,
         whole: results.is_whole(),
     };
     line(&ComparisonLine::Comparison(head), out)?;
@@ -143,7 +144,7 @@ pub fn write_text(
     comparison: &Comparison,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    head(results, report, out)?;
+    head(results, report, comparison, out)?;
     let mut table = TextTable::new(&[1]);
     for (name, state) in [
         ("found by both", State::Both),
@@ -176,7 +177,7 @@ pub fn write_text(
     not_verified::write(report, View::default(), out)
 }
 
-fn head(results: &Results, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+fn head(results: &Results, report: &Report, comparison: &Comparison, out: &mut dyn io::Write) -> io::Result<()> {
     let form = match results.form {
         Form::Table => "rows of TABLERESULTS",
         Form::Text => "text, so that places are those that the messages name",
@@ -190,6 +191,13 @@ fn head(results: &Results, report: &Report, out: &mut dyn io::Write) -> io::Resu
     }
     if let Some(example) = &results.example {
         writeln!(out, "{} rows are no messages; the first is: {}", results.not_understood, printable(example))?;
+    }
+    if comparison.hidden > 0 {
+        writeln!(
+            out,
+            "{} errors or counts were not compared: there are more than {MOST_MESSAGES}.",
+            comparison.hidden
+        )?;
     }
     if !results.gave_up.is_empty() {
         let numbers: Vec<String> = results.gave_up.iter().map(u32::to_string).collect();

@@ -37,6 +37,8 @@ pub(crate) struct ComparisonHead<'a> {
     pub(crate) messages: u64,
     /// Number of rows in the results that are no messages.
     pub(crate) not_understood: u64,
+    /// Number of errors and counts of both programs that were not compared, because there are more than 100,000.
+    pub(crate) hidden: u64,
     /// Whether the results contain all errors of a finished run.
     pub(crate) whole: bool,
 }
@@ -63,7 +65,7 @@ pub(crate) struct ComparedError<'a> {
     pub(crate) mdfsck: Option<ComparedMessage<'a>>,
     /// Id of the explanation; null if there is none.
     pub(crate) explanation: Option<&'static str>,
-    /// Id of the limit, if mdfsck lists the message as not verified.
+    /// Id of the limit, if mdfsck lists the message, or all damage of its kind, as not verified.
     pub(crate) limit: Option<&'static str>,
 }
 

@@ -2,17 +2,17 @@
 
 use super::cause::Layer;
 use super::{Event, Explained, Group, Pasted};
+use crate::dbcc_run::{ENDED, SNAPSHOT_FAILED};
 
-/// Numbers that show that a snapshot failed: the hidden snapshot of DBCC, or another one.
-const SNAPSHOT: [u16; 6] = [1823, 5106, 5128, 5269, 7926, 7928];
-/// Numbers that show that a check did not reach its end.
-const CUT_OFF: [u16; 5] = [5235, 5269, 7926, 8921, 8967];
 /// Numbers that show that recovery of a database itself failed.
 const NOT_RECOVERED: [u16; 10] = [945, 3414, 5171, 5172, 5173, 9001, 9003, 9004, 17204, 17207];
 /// Numbers that only say that a backup does not fit the others.
 const ORDER_OF_BACKUPS: [u16; 5] = [3136, 3159, 4305, 4312, 4326];
 /// Numbers that show a lost write, or a page of another point in time.
 const LOST_WRITE: [u16; 4] = [605, 3448, 3456, 5278];
+
+/// Messages that continue a finding, and that no total counts.
+const DETAILS: [u16; 3] = [8955, 8956, 8988];
 
 /// What to do next: a sentence, and the command to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +25,8 @@ pub(super) struct NextStep {
 struct View<'a> {
     own: &'a Group,
     unnamed: Option<&'a Group>,
+    /// Whether all messages of the text were kept.
+    is_whole: bool,
 }
 
 impl<'a> View<'a> {
@@ -38,7 +40,7 @@ impl<'a> View<'a> {
     }
 
     fn is_snapshot_lost(&self) -> bool {
-        self.has(&SNAPSHOT) || self.all().any(|event| event.seen.is_of_snapshot)
+        self.has(&SNAPSHOT_FAILED) || self.all().any(|event| event.seen.is_of_snapshot)
     }
 
     /// Whether 926 is about the hidden snapshot of DBCC: a snapshot failed, and no message says that recovery of the
@@ -47,15 +49,32 @@ impl<'a> View<'a> {
         self.is_snapshot_lost() && !self.has(&NOT_RECOVERED)
     }
 
+    /// Whether a check reached its end, all of its findings are here, all of them are about nonclustered indexes, and no
+    /// other message is about damage.
+    fn loses_no_row(&self) -> bool {
+        let is_finding = |event: &&Event| matches!(event.explained, Explained::Check(_));
+        let is_counted = |event: &&Event| is_finding(event) && !DETAILS.contains(&event.number);
+        let found: u64 = self.own.events.iter().filter(is_counted).map(|event| event.seen.count).sum();
+        let total = self.all().filter_map(|event| event.seen.most_errors).max();
+        let is_of_rows = |event: &Event| {
+            let is_below =
+                matches!(event.rank.layer, Layer::Files | Layer::Log | Layer::Pages | Layer::Recovery | Layer::State);
+            is_below || event.seen.is_of_rows || matches!(event.number, 823 | 8986)
+        };
+        let has_all = self.is_whole && total.is_some_and(|total| (1..=found).contains(&total));
+        has_all && !self.is_cut_off() && !self.all().any(is_of_rows)
+    }
+
     fn is_cut_off(&self) -> bool {
-        self.has(&CUT_OFF) || self.is_snapshot_lost()
+        self.has(&ENDED) || self.is_snapshot_lost()
     }
 }
 
 impl Pasted {
     fn views(&self) -> impl Iterator<Item = View<'_>> {
         let unnamed = self.groups.iter().find(|group| group.database.is_none());
-        self.groups.iter().map(move |own| View { own, unnamed: unnamed.filter(|_| own.database.is_some()) })
+        let is_whole = !self.is_cut && self.dropped == 0;
+        self.groups.iter().map(move |own| View { own, unnamed: unnamed.filter(|_| own.database.is_some()), is_whole })
     }
 
     /// The cases in which one message changes the meaning of another, one sentence or two for each.
@@ -90,7 +109,8 @@ impl Pasted {
         let any = |numbers: &[u16]| self.events().any(|event| numbers.contains(&event.number));
         let is_of_machine = |event: &Event| {
             let is_low = matches!(event.rank.layer, Layer::Machine | Layer::Storage);
-            is_low && !event.seen.is_of_snapshot && !SHORTAGES.contains(&event.number)
+            let is_of_shortage = is_shortage(event.number.into()) || event.seen.os_error.is_some_and(is_shortage);
+            is_low && !event.seen.is_of_snapshot && !is_of_shortage
         };
         let rescue = self.views().any(|view| {
             let events = || view.own.events.iter();
@@ -125,8 +145,14 @@ struct Needs {
     repetition: bool,
 }
 
-/// Numbers of the machine and its storage that show only a lack of memory or space, and 854, which is no error.
-const SHORTAGES: [u16; 6] = [701, 802, 854, 1105, 8645, 9002];
+/// Numbers of the machine and its storage that show only a lack of memory or space, and 854, which is no error. 112, 665,
+/// 1130 and 1450 are errors of the operating system.
+const SHORTAGES: [u16; 10] = [112, 665, 701, 802, 854, 1105, 1130, 1450, 8645, 9002];
+
+/// Whether the error shows only a lack of memory or space.
+pub(super) fn is_shortage(number: u32) -> bool {
+    u16::try_from(number).is_ok_and(|number| SHORTAGES.contains(&number))
+}
 
 const STORAGE: NextStep = NextStep {
     what: "Have the machine and its storage examined, or move the files to other storage, before anything is restored or repaired there.",
@@ -195,8 +221,7 @@ fn cases(view: &View<'_>) -> Vec<String> {
             "A check{of} was cut off. That it found 0 errors proves nothing: the line is also written by a check that did not reach its end."
         ));
     }
-    let checks = || view.own.events.iter().filter(|event| matches!(event.explained, Explained::Check(_)));
-    if checks().next().is_some() && checks().all(|event| event.seen.index.is_some_and(|index| index > 1)) {
+    if view.loses_no_row() {
         cases.push(format!(
             "All findings{of} have index ID 2 or higher: only nonclustered indexes are damaged, and no row of a table is lost. \
              The indexes can be disabled and rebuilt."

@@ -6,17 +6,14 @@ use std::borrow::Cow;
 use check::registry::{self, Check};
 
 use super::Explained;
+use crate::heading::{Heading, LEVELS, LONGEST_LABEL, digits};
 
-/// Maximum number of letters in front of a number: `Msg`, `Schweregrad`, `серьезность`.
-const LONGEST_LABEL: usize = 24;
 /// Maximum number of columns in front of the message, in exports of an error log.
 const MOST_COLUMNS: usize = 8;
 /// What replaces a comma in an export of SQL Server Management Studio.
 const COMMA: &str = "<c/>";
 /// Maximum number of message numbers in one line, as in the history of a job.
 const MOST_IN_LINE: usize = 32;
-/// Highest severity of SQL Server.
-const HIGHEST_SEVERITY: u32 = 25;
 
 /// The line that begins a message: `Msg 8976, Level 16, State 1` or `Error: 824, Severity: 24, State: 2.`
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,25 +41,8 @@ pub(super) fn header(text: &str) -> Option<Header> {
 
 /// Three labels with numbers: message, severity, state.
 fn labelled_header(text: &str) -> Option<Header> {
-    let (number, rest) = labelled(text.trim_start())?;
-    let (severity, rest) = labelled(separated(rest)?)?;
-    let (state, _) = labelled(separated(rest)?)?;
-    (severity <= HIGHEST_SEVERITY).then_some(Header { number, state: Some(u8::try_from(state).ok()?) })
-}
-
-/// A number behind a label, and the text behind the number.
-fn labelled(text: &str) -> Option<(u32, &str)> {
-    let (label, rest) = text.split_at_checked(text.find(|c: char| c.is_ascii_digit())?)?;
-    let is_of_label = |c: char| c.is_alphabetic() || c.is_whitespace() || matches!(c, '.' | ':' | '：' | '\'' | '’');
-    let is_label = label.chars().any(char::is_alphabetic)
-        && label.chars().count() <= LONGEST_LABEL
-        && label.chars().all(is_of_label);
-    if is_label { digits(rest) } else { None }
-}
-
-/// The text behind a comma, in any script.
-fn separated(text: &str) -> Option<&str> {
-    text.trim_start().strip_prefix([',', '，', '、', ';'])
+    let (heading, _) = Heading::of(text)?;
+    Some(Header { number: heading.number, state: Some(heading.state) })
 }
 
 /// A row of TABLERESULTS: number, level and state are the first columns, or follow quotes.
@@ -71,16 +51,9 @@ fn row(text: &str) -> Option<Header> {
     let (number, rest) = digits(text.trim_start_matches(is_between))?;
     let (level, rest) = digits(rest.strip_prefix(is_between)?.trim_start_matches(is_between))?;
     let (state, rest) = digits(rest.strip_prefix(is_between)?.trim_start_matches(is_between))?;
-    let is_row = (rest.is_empty() || rest.starts_with(is_between)) && (10..=HIGHEST_SEVERITY).contains(&level);
+    let is_row = (rest.is_empty() || rest.starts_with(is_between)) && LEVELS.contains(&level);
     let state = u8::try_from(state).ok()?;
     (is_row && Explained::find(number, None).is_some()).then_some(Header { number, state: Some(state) })
-}
-
-/// The number at the start of a text, and the text behind it. A longer row of digits than message numbers have is none.
-fn digits(text: &str) -> Option<(u32, &str)> {
-    let length = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = text.split_at_checked(length).filter(|_| (1..=9).contains(&length))?;
-    Some((number.parse().ok()?, rest))
 }
 
 /// The numbers inside a line: `(Error 3266)` in the history of a job, `(Microsoft SQL Server, Error: 926)` in a window,
@@ -206,6 +179,8 @@ mod tests {
             "",
             "Msg 8976",
             "Msg 8976, Level 99, State 1",
+            "Msg 8976, Level 9, State 1",
+            "Object ID 824, index ID 1, partition ID 0, alloc unit ID 0 (type Unknown)",
             "Msg 8976, Level 16, State 900",
             "Table error: Object ID 5, index ID 1, partition ID 72057594043760640, alloc unit ID 2",
             "There are 5 rows in 1 pages for object \"dbo.orders\".",

@@ -10,6 +10,7 @@ use super::cause::{Layer, Rank};
 use super::header::{self, Header};
 use super::places::{Database, Places, short};
 use super::{Event, Explained, Group, MOST_EVENTS, Pasted, Seen};
+use crate::heading::cut;
 use crate::server_messages::OS_ERRORS;
 
 /// Number of lines from which the order of an export is recognized: newest first, or oldest first.
@@ -22,6 +23,8 @@ const MOST_TEXT: usize = 8192;
 const MOST_OPEN: usize = 64;
 const MOST_NAMES: usize = 10_000;
 const MOST_UNKNOWN: usize = 100;
+/// Maximum number of bytes of the name of a process.
+const LONGEST_SOURCE: usize = 32;
 
 pub(super) fn read(input: impl Read) -> io::Result<Pasted> {
     let mut lines = Lines::new(input);
@@ -99,7 +102,7 @@ impl Reader {
             Some(line) => (Some(line.at), line.source, line.text),
             None => (None, "", line.trim()),
         };
-        let source = source.get(..source.len().min(32)).unwrap_or_default();
+        let source = cut(source, LONGEST_SOURCE);
         if text.is_empty() {
             return self.close(source);
         }
@@ -227,6 +230,7 @@ impl Reader {
         }
         let named = places.object.clone().filter(|_| layer != Layer::Totals || number == 8990).map(Object::Named);
         let object = places.object_id.map(Object::Id).or(named);
+        let total = total(number, text);
         let is_os_error_of = matches!(layer, Layer::Storage | Layer::Files | Layer::Backup | Layer::Log);
         self.add(
             (of, object, number),
@@ -236,7 +240,9 @@ impl Reader {
                 os_error: header::os_error(text).filter(|_| is_os_error_of),
                 state: header.state,
                 index: places.index.filter(|_| layer == Layer::Findings),
-                least_errors: total(number, text),
+                is_of_rows: layer == Layer::Findings && !places.index.is_some_and(is_nonclustered),
+                least_errors: total,
+                most_errors: total,
                 is_of_snapshot: places.is_of_snapshot,
                 ..self.seen(at)
             },
@@ -346,6 +352,11 @@ impl Group {
         };
         (place, self.events.iter().map(|event| event.seen.position).min().unwrap_or_default())
     }
+}
+
+/// Whether an index has this ID and is no heap, no clustered index, and no storage of text (255 in SQL Server 2000).
+fn is_nonclustered(index: u32) -> bool {
+    index > 1 && !(251..=255).contains(&index)
 }
 
 /// The number of errors that a total gives: `found 3 errors`, `found 0 allocation errors and 2 consistency errors`.

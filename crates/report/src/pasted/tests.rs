@@ -95,6 +95,58 @@ fn damage_of_nonclustered_indexes_alone_loses_no_row() {
     let harmless = DBCC.replace("index ID 1,", "index ID 3,");
     assert!(read(&harmless).cases().iter().any(|case| case.contains("only nonclustered indexes")));
     assert!(read(DBCC).cases().is_empty());
+    let is_said = |text: &str| read(text).cases().iter().any(|case| case.contains("only nonclustered indexes"));
+    let end = "CHECKDB found 0 allocation errors and 3 consistency errors in database 'Shop'.\n";
+    for more in [
+        "Msg 8921, Level 16, State 1, Line 1\nCheck terminated.\n",
+        "Msg 7928, Level 16, State 1, Line 1\nThe database snapshot for online checks could not be created.\n",
+        "Msg 8986, Level 16, State 1, Line 1\nToo many errors found (201) for object ID 245575913.\n",
+        "Msg 8909, Level 16, State 1, Line 1\nTable error: Object ID 0, index ID -1, page ID (1:5) contains an incorrect page ID.\n",
+        "Msg 8964, Level 16, State 1, Line 1\nTable error: Object ID 245575913, index ID 255. The text is not referenced.\n",
+        "Msg 8976, Level 16, State 1, Line 1\nTable error: Object ID 245575913, index ID 0, page (1:5).\n",
+        "Msg 8976, Level 16, State 1, Line 1\nTable error: Page (1:5) of no index.\n",
+        "Msg 823, Level 24, State 2, Line 1\nThe operating system returned error 23 to SQL Server in database 'Shop'.\n",
+        "Msg 824, Level 24, State 2, Line 1\nIncorrect checksum of page (1:9).\n",
+        "Msg 605, Level 21, State 3, Line 1\nAttempt to fetch logical page (1:9) in database 'Shop' failed.\n",
+    ] {
+        assert!(!is_said(&harmless.replace(end, &format!("{more}{end}"))), "{more}");
+    }
+    assert!(!is_said(&harmless.replace("and 3 consistency errors in", "and 44 consistency errors in")), "an excerpt");
+    assert!(!is_said(&harmless.lines().take(7).collect::<Vec<_>>().join("\n")), "the end is missing");
+}
+
+#[test]
+fn a_lack_of_space_is_no_fault_of_the_storage() {
+    let log = |error: &str| {
+        format!(
+            "2024-03-01 02:10:00.00 spid51      Error: 17053, Severity: 16, State: 1.\n\
+             2024-03-01 02:10:00.00 spid51      D:\\Shop.mdf: Operating system error {error} encountered.\n"
+        )
+    };
+    let is_storage = |text: &str| read(text).next_steps().iter().any(|step| step.what.contains("storage examined"));
+    for shortage in ["112(There is not enough space on the disk.)", "665(x)", "1450(x)", "1130(x)"] {
+        assert!(!is_storage(&log(shortage)), "{shortage}");
+        // The worst of the errors of one event counts.
+        for worse in ["23(Data error.)", "without a number"] {
+            assert!(is_storage(&format!("{}{}", log(shortage), log(worse))), "{shortage}, {worse}");
+            assert!(is_storage(&format!("{}{}", log(worse), log(shortage))), "{worse}, {shortage}");
+        }
+    }
+    assert!(is_storage(&log("1117(The request could not be performed.)")));
+    assert!(is_storage(&log("23(Data error.)")));
+}
+
+#[test]
+fn a_process_with_a_long_name_keeps_its_messages() {
+    let source = format!("{}é", "s".repeat(31));
+    let log = format!(
+        "2024-03-01 02:10:00.00 {source} Error: 824, Severity: 24, State: 2.\n\
+         2024-03-01 02:10:00.00 s Something else in database 'Other'.\n\
+         2024-03-01 02:10:00.00 {source} It occurred during a read of page (1:57) in database 'Shop'.\n"
+    );
+    let pasted = read(&log);
+    assert_eq!(numbers(&pasted), [(Some("Shop"), vec![824])]);
+    assert_eq!(pasted.groups[0].events[0].seen.pages.len(), 1);
 }
 
 #[test]

@@ -173,6 +173,32 @@ const RESULTS: [&str; 4] = [
     "Meldung 8905, Ebene 16, Status 1, Zeile 1\nBlock (1:192) Msg 7995, Level 16, State 1, Line 1 x\n8909 16 1\n(1:-5)\n",
 ];
 
+/// Results of CHECKDB that lead a careless reader to work that grows with the square of their size: headings in one line,
+/// short rows below many columns, parentheses that are not closed, different messages, and messages about one page.
+pub fn long_results(count: usize) -> [String; 6] {
+    let heading = "Msg 8941, Level 16, State 1 ";
+    let columns: String = (0..count.min(4096)).map(|column| format!(",c{column}")).collect();
+    let owner = "Object ID 7, index ID 0, partition ID 3, alloc unit ID 4 (type In-row data)";
+    let test = "Test (sorted [i].offset >= PAGEHEADSIZE) failed";
+    let of_page = |page: &dyn Fn(usize) -> usize| {
+        let message = |at| {
+            format!(
+                "{heading}\nTable error: {owner}, page (1:{}). {test}. Slot {at}, offset 0x1 is invalid.\n",
+                page(at)
+            )
+        };
+        (0..count).map(message).collect::<String>()
+    };
+    [
+        heading.repeat(count),
+        "Nachricht 8941, Ebene 16, Status 1 ".repeat(count),
+        format!("Error,Level,State,MessageText{columns}\n{}", "1,\n".repeat(count)),
+        format!("{heading}\n{}\n", "(".repeat(count)),
+        of_page(&|at| at),
+        of_page(&|_| 153),
+    ]
+}
+
 /// The initial inputs of the entry points: pages and records of a sound database, or the smallest complete input.
 pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
     match target {
@@ -181,7 +207,10 @@ pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
         "log" => return vec![log_block()],
         "part" => return vec![super::part_payload()],
         "request" => return REQUESTS.map(|request| request.as_bytes().to_vec()).into(),
-        "dbcc" => return RESULTS.map(|results| results.as_bytes().to_vec()).into(),
+        "dbcc" => {
+            let small = RESULTS.map(|results| results.as_bytes().to_vec());
+            return small.into_iter().chain(long_results(2000).map(String::into_bytes)).collect();
+        }
         "xel" => return [1, 2].map(|seed| lab::events::Story::new(seed, 2, 2, seed == 1).event_file(0x200)).into(),
         _ => {}
     }

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use source::MemoryFiles;
-use trials::hostile::inputs::{input, seeds};
+use trials::hostile::inputs::{input, long_results, seeds};
 use trials::hostile::{self, TARGETS};
 use trials::mutate::Random;
 
@@ -146,6 +146,17 @@ fn any_request_is_read_or_refused() {
 #[test]
 fn any_results_of_checkdb_are_compared_or_refused() {
     run("dbcc");
+}
+
+/// The work for results grows with their size, and not with its square.
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn long_results_of_checkdb_are_compared_in_time() {
+    for (position, results) in long_results(110_000).into_iter().enumerate() {
+        let start = Instant::now();
+        hostile::dbcc(results.as_bytes());
+        assert!(start.elapsed() < LIMIT, "{position}: {:?}", start.elapsed());
+    }
 }
 
 #[test]

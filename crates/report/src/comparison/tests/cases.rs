@@ -58,6 +58,82 @@ fn headings_are_found_inside_lines() {
 }
 
 #[test]
+fn each_heading_of_a_line_begins_a_message() {
+    let (one, other) = ("Msg 8928, Level 16, State 1, Line 1", "Msg 8941, Level 16, State 2, Line 1");
+    for text in [
+        format!("{one} Page (1:5) is bad. {other} Page (1:6) is bad."),
+        format!("Server: {one} Page (1:5) is bad. Server: {other} Page (1:6) is bad."),
+        format!("8928 16 1 Page (1:5) is bad. {other} Page (1:6) is bad."),
+    ] {
+        let results = read(&text);
+        let found: Vec<_> =
+            results.findings.values().map(|message| (message.number, message.place.to_string())).collect();
+        assert_eq!(found, [(8928, "page (1:5)".to_owned()), (8941, "page (1:6)".to_owned())], "{text}");
+    }
+    let adjacent = read(&format!("{one} {other} Page (1:6) is bad."));
+    assert_eq!(adjacent.findings.values().map(|message| message.number).collect::<Vec<_>>(), [8928, 8941]);
+}
+
+#[test]
+fn the_owner_of_a_page_is_no_heading() {
+    for owner in ["index ID -1, partition ID 0", "index ID 1, partition ID 0"] {
+        let text = format!(
+            "Msg 8909, Level 16, State 1, Line 1\nObject ID 0, {owner}, page ID (1:5) contains an incorrect page ID.\n"
+        );
+        let results = read(&text);
+        assert_eq!((results.errors, results.messages), (1, 1), "{owner}");
+        assert!(results.gave_up.is_empty(), "{owner}: message 0 ends a run");
+    }
+}
+
+#[test]
+fn rows_of_localized_messages_are_told_by_the_message_after_them() {
+    let head = "Tabellenfehler: Tabelle 'Customers' (ID 453576654). Für die Datenzeile ist keine entsprechende Indexzeile im Index \
+                'CustomerName' (ID 2) vorhanden.";
+    let text = format!(
+        "Meldung 8951, Ebene 16, Status 1, Zeile 1\n{head}\nMeldung 8955, Ebene 16, Status 1, Zeile 1\n\
+         Datenzeile (1:45:28) identifiziert durch (CustomerID = 29) mit Indexwerten 'LastName = 'Adams''.\n\
+         Meldung 8951, Ebene 16, Status 1, Zeile 1\n{head}\nMeldung 8955, Ebene 16, Status 1, Zeile 1\n\
+         Datenzeile (1:45:29) identifiziert durch (CustomerID = 30) mit Indexwerten 'LastName = 'Adams''.\n\
+         メッセージ 8952、レベル 16、状態 1、行 1\nテーブル エラー: テーブル 'Customers' (ID 453576654)。インデックス 'CustomerName' (ID 2) の行。\n\
+         メッセージ 8956、レベル 16、状態 1、行 1\n(HEAP RID = (1:45:30)) の行 (1:99:7) です。\n"
+    );
+    let results = read(&text);
+    let places: Vec<(u32, String)> =
+        results.findings.values().map(|message| (message.number, message.place.to_string())).collect();
+    let expected = [(8951, "page (1:45), slot 28"), (8951, "page (1:45), slot 29"), (8952, "page (1:99), slot 7")];
+    assert_eq!(places, expected.map(|(number, row)| (number, format!("object 453576654, index 2, {row}"))));
+    let mut own = report("D", 7);
+    let index = Owner { index_id: 2, ..owner(453_576_654, 1, 1) };
+    let row = |check, page, slot| Finding::new(check).owner(index).at(PageId::new(1, page), slot);
+    own.findings = vec![
+        row(&registry::INDEX_ROW_MISSING, 45, 28),
+        row(&registry::INDEX_ROW_MISSING, 45, 30),
+        row(&registry::INDEX_ROW_SURPLUS, 99, 7),
+    ]
+    .into();
+    let both = [(State::Both, 8951, 8951), (State::Both, 8952, 8952)];
+    assert_eq!(
+        entries(&results, &own),
+        [&[(State::ServerOnly, 8951, 0), (State::MdfsckOnly, 0, 8951)], &both[..]].concat()
+    );
+}
+
+#[test]
+fn a_long_line_is_cut_between_characters() {
+    // The cut is inside a character.
+    let text = format!("Msg 8928, Level 16, State 1, Line 1\n(1:5) {}(1:6)\n", "é".repeat(5000) + "x");
+    let mut texts = 0;
+    lines::read(&format!("{text}{}", " é".repeat(30_000)), |piece| {
+        if let lines::Piece::Message(message) = piece {
+            texts += 1;
+            assert!(message.text.len() <= 480 && message.place.to_string() == "page (1:5)");
+        }
+    });
+    assert_eq!(texts, 1);
+}
+
+#[test]
 fn the_number_of_a_text_without_heading_is_that_of_its_wording() {
     // Case 30, whose message has two lines.
     let text = "Table error: Object ID 1234567, index ID 1, partition ID 987654321, alloc unit ID 123123123123 (type LOB data). \n\

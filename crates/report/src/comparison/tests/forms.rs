@@ -139,6 +139,24 @@ fn a_table_of_this_program_is_read_too() {
 }
 
 #[test]
+fn a_table_of_too_many_columns_is_none() {
+    let names = |more: usize| format!("{NAMES}{}\n", ",x".repeat(more));
+    let row = |more: usize| joined(",", "").lines().next().unwrap().to_owned() + &",1".repeat(more) + "\n";
+    let most = 64 - 23;
+    let results = read(&(names(most) + &row(most)));
+    assert_eq!((results.form, results.errors), (Form::Table, 1));
+    assert_eq!(Results::read((names(most + 1) + "what,is,this\n").as_bytes()).unwrap_err(), Refused::NoResults);
+    let dashes = format!("{}\n{}\n", "Error Level State MessageText ".repeat(20), "- ".repeat(80));
+    assert_eq!(Results::read(dashes.as_bytes()).unwrap_err(), Refused::NoResults);
+}
+
+#[test]
+fn a_level_that_no_message_has_makes_a_row_no_message() {
+    let results = read(&format!("{NAMES}\n{}", joined(",", "").replace(",16,98,", ",9,98,")));
+    assert_eq!((results.errors, results.not_understood), (2, 1));
+}
+
+#[test]
 fn rows_that_are_no_messages_make_the_results_incomplete() {
     let results = read(&format!("{NAMES}\n{}what is this,16\n", joined(",", "")));
     assert_eq!((results.not_understood, results.example.as_deref()), (1, Some("what is this 16")));
