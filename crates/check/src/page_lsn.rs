@@ -77,7 +77,7 @@ impl PageCheck for LastCheckpoint {
     type Scratch = ();
 
     fn sums(&self, units: usize) -> Newer {
-        Newer { units: PerUnit::new(if self.lsn.is_some() { units } else { 0 }) }
+        Newer { units: PerUnit::new(units) }
     }
 
     fn wants(&self, _context: &Context<'_>, _unit: &Unit) -> bool {
