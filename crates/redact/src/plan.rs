@@ -101,7 +101,24 @@ pub(crate) fn plans(database: &Database, kept: &mut Kept) -> Vec<RowsetPlan> {
             of_objects.entry(rowset.object_id).or_insert_with(|| columns_that_stay(database, rowset.object_id, kept));
         user_plan(database, rowset, name, computed, kept)
     };
-    database.rowsets.iter().map(plan).collect()
+    let plans: Vec<RowsetPlan> = database.rowsets.iter().map(plan).collect();
+    for (rowset, plan) in database.rowsets.iter().zip(&plans) {
+        if !plan.keeps_rows && overlap(&rowset.layout.columns) {
+            kept.note(Why::Damaged, &plan.name);
+        }
+    }
+    plans
+}
+
+/// Whether columns in use share bytes, so that the catalog gives a wrong place for one of them. Only columns of type bit
+/// share their bytes.
+fn overlap(columns: &[RowsetColumn]) -> bool {
+    let in_use = columns.iter().filter(|column| !column.is_dropped() && column.info.xtype != xtype::BIT);
+    LEVELS.into_iter().any(|level| {
+        let mut ranges: Vec<Range<u32>> = in_use.clone().filter_map(|column| fixed_range(column, level)).collect();
+        ranges.sort_by_key(|range| range.start);
+        ranges.iter().zip(ranges.iter().skip(1)).any(|(one, next)| next.start < one.end)
+    })
 }
 
 /// Notes the identity columns and the sequences of users.
@@ -424,6 +441,14 @@ mod tests {
         assert_eq!(of(&[column(xtype::CHAR, (10, 5), 20, DROPPED)]).len(), 2, "another dropped column");
         let variable = column(xtype::VARCHAR, (-1, -1), 20, DROPPED);
         assert_eq!(Taken::by(&[column(xtype::VARCHAR, (-1, -2), 50, 0)]).left_of(&variable).len(), 1);
+    }
+
+    #[test]
+    fn columns_that_share_bytes_are_known() {
+        let of = |places: [i16; 2], kind| overlap(&places.map(|place| column(kind, (place, 0), 4, 0)));
+        assert!(of([4, 7], xtype::INT) && of([4, 4], xtype::INT));
+        assert!(!of([4, 8], xtype::INT) && !of([0, 0], xtype::INT) && !of([4, 4], xtype::BIT));
+        assert!(overlap(&[column(xtype::INT, (4, 1), 4, 0), column(xtype::INT, (8, 2), 4, 0)]), "above the leaf level");
     }
 
     #[test]

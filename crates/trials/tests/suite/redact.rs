@@ -120,7 +120,12 @@ fn compare(name: &str, files: &MemoryFiles, mutants: u64, failures: &mut Vec<Str
         };
         search(&format!("{name}: {change}"), (&mutant, &new), &kept, Some(page), failures);
         let before = check(&mutant);
-        let found = differences(&before, &check(&new));
+        let mut found = differences(&before, &check(&new));
+        // Where a damaged record has a text in the place of lengths, the numbers in its finding follow from the text.
+        if kept.iter().any(|(why, ..)| why == Why::Damaged) {
+            let place = format!("page {:?}", Some(page));
+            found.retain(|line| !line[2..].starts_with("record.audit") || !line.contains(&place));
+        }
         if !found.is_empty() {
             failures.push(format!("{name}: {change}: {} differences", found.len()));
             failures.extend(found.into_iter().take(4));
@@ -158,8 +163,12 @@ fn search(
     let needles = leftovers::needles(old, &catalog::load(old), kept);
     let ((old, changed), (new, _)) = (contents(old, changed), contents(new, None));
     let mut left = leftovers::left(&needles, &old, &new);
-    if kept.iter().any(|(why, ..)| matches!(why, Why::Damaged | Why::UnknownPages)) {
+    if kept.iter().any(|(why, ..)| matches!(why, Why::Damaged | Why::UnknownPages | Why::Compressed)) {
         left.retain(|left| Some(left.place.0) != changed);
+    }
+    // With a wrong layout of a base table, names in it stay, and values that are equal to them.
+    if kept.iter().any(|(why, place, _)| why == Why::Damaged && place.starts_with("sys.")) {
+        left.retain(|left| !leftovers::is_of_base_table(&old, left.place.0));
     }
     // Texts without another text of the same order are listed by table: so many may stay. Names are in base tables.
     let listed = |table: &str| match table {

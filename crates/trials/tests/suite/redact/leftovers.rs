@@ -21,7 +21,7 @@ const LEAST_TEXT: usize = 4;
 const LEAST_ANYWHERE: usize = 8;
 /// A text with fewer different characters, such as 0000003a, may be the new value of another one.
 const LEAST_DIFFERENT: usize = 5;
-/// A number is searched for if at least this many of its eight bytes are not zero.
+/// A number is searched for if at least this many of its eight bytes are neither 0 nor 0xFF, as those of bitmaps are.
 const LEAST_BYTES: usize = 4;
 
 /// With more damaged records and pages than this, the layout of a table is damaged, and not single records.
@@ -79,25 +79,13 @@ pub(super) fn needles(source: &MemoryFiles, database: &Database, kept: &Kept) ->
                             vocabulary.extend(text.as_bytes());
                             vocabulary.extend(text.as_str().encode_utf16().flat_map(u16::to_le_bytes));
                         }
-                        _ if stays => {}
+                        _ if stays => vocabulary.extend(eight_bytes(value, column.info.xtype).into_iter().flatten()),
                         (Value::Text(text), _) => {
                             texts.insert(text.as_str().trim_end().to_owned(), place.clone());
                         }
-                        (Value::Integer(value), xtype::BIGINT) => {
-                            numbers.insert(value.to_le_bytes(), place.clone());
+                        (value, xtype) => {
+                            numbers.extend(eight_bytes(value, xtype).map(|bytes| (bytes, place.clone())));
                         }
-                        (Value::Float(value), _) => {
-                            numbers.insert(value.to_bits().to_le_bytes(), place.clone());
-                        }
-                        (Value::Decimal { unscaled, .. }, xtype::MONEY) => {
-                            numbers.insert((*unscaled as i64).to_le_bytes(), place.clone());
-                        }
-                        (Value::DateTime(value), xtype::DATETIME) => {
-                            let ticks = (value.time.ticks * 3 + 50_000) / 100_000;
-                            let days = (i64::from(value.day) - 693_595) as u64;
-                            numbers.insert((ticks | days << 32).to_le_bytes(), place.clone());
-                        }
-                        _ => {}
                     }
                 }
                 Ok(())
@@ -111,7 +99,8 @@ pub(super) fn needles(source: &MemoryFiles, database: &Database, kept: &Kept) ->
     let of_system = names_of_system(database);
     let texts = texts.into_iter().filter(|(text, _)| text.chars().count() >= LEAST_TEXT);
     let texts = texts.filter(|(text, _)| {
-        let path = path(text);
+        // Other digits at its end may be those of another name of the same form.
+        let path = path(text.trim_end_matches(|letter: char| letter.is_ascii_digit()));
         of_system.range(path.clone()..).next().is_none_or(|name| !name.starts_with(&path))
     });
     // Texts of digits are at other places by accident.
@@ -123,7 +112,7 @@ pub(super) fn needles(source: &MemoryFiles, database: &Database, kept: &Kept) ->
         let needle = move |bytes| Needle { text: text.clone(), bytes, anywhere, table: table.clone() };
         [Some(wide), narrow].into_iter().flatten().map(needle)
     });
-    let is_number = |bytes: &[u8; 8]| bytes.iter().filter(|byte| **byte != 0).count() >= LEAST_BYTES;
+    let is_number = |bytes: &[u8; 8]| bytes.iter().filter(|byte| !matches!(byte, 0 | 0xFF)).count() >= LEAST_BYTES;
     let numbers = numbers.into_iter().filter(|(bytes, _)| is_number(bytes));
     let numbers = numbers.map(|(bytes, table)| Needle {
         text: format!("{bytes:02x?}"),
@@ -137,6 +126,21 @@ pub(super) fn needles(source: &MemoryFiles, database: &Database, kept: &Kept) ->
     let mut number = 0..;
     all.retain(|_| number.next().is_none_or(|number| !known.contains(&number)));
     all
+}
+
+/// A number of eight bytes as it is stored in a column of this type, or in a sql_variant.
+fn eight_bytes(value: &Value, of: u8) -> Option<[u8; 8]> {
+    match (value, of) {
+        (Value::Integer(value), xtype::BIGINT | xtype::SQL_VARIANT) => Some(value.to_le_bytes()),
+        (Value::Float(value), _) => Some(value.to_bits().to_le_bytes()),
+        (Value::Decimal { unscaled, .. }, xtype::MONEY | xtype::SQL_VARIANT) => Some((*unscaled as i64).to_le_bytes()),
+        (Value::DateTime(value), xtype::DATETIME | xtype::SQL_VARIANT) => {
+            let ticks = (value.time.ticks * 3 + 50_000) / 100_000;
+            let days = (i64::from(value.day) - 693_595) as u64;
+            Some((ticks | days << 32).to_le_bytes())
+        }
+        _ => None,
+    }
 }
 
 /// The letters and digits of a text, in lower case.
@@ -192,11 +196,15 @@ fn find(needles: &[Needle], all: &[u8], mut found: impl FnMut(usize, usize)) {
     }
 }
 
+/// Whether a page belongs to a base table.
+pub(super) fn is_of_base_table(all: &[u8], page: usize) -> bool {
+    const LAST_BASE_TABLE: u32 = 0xFF;
+    let header = Page::new(all[page * PAGE_BYTES..].first_chunk().unwrap()).header();
+    header.index_id.get() < 0x100 && header.object_id.get() <= LAST_BASE_TABLE
+}
+
 /// Whether a place is within a longer name in a base table that did not change, such as `test` in `sp_updatestats`.
 fn is_in_name_of_system(at: Range<usize>, old: &[u8], new: &[u8]) -> bool {
-    const LAST_BASE_TABLE: u32 = 0xFF;
-    let page = &old[at.start / PAGE_BYTES * PAGE_BYTES..][..PAGE_BYTES];
-    let header = Page::new(page.first_chunk().unwrap()).header();
     let is_letter = |at: usize| old.get(at).is_some_and(|byte| byte.is_ascii_graphic()) && old.get(at + 1) == Some(&0);
     let (mut from, mut to) = (at.start, at.end);
     while is_letter(from - 2) {
@@ -205,8 +213,7 @@ fn is_in_name_of_system(at: Range<usize>, old: &[u8], new: &[u8]) -> bool {
     while is_letter(to) {
         to += 2;
     }
-    let is_base_table = header.index_id.get() < 0x100 && header.object_id.get() <= LAST_BASE_TABLE;
-    is_base_table && to - from > at.len() && old[from..to] == new[from..to]
+    is_of_base_table(old, at.start / PAGE_BYTES) && to - from > at.len() && old[from..to] == new[from..to]
 }
 
 /// The needles that are still there.
