@@ -79,7 +79,7 @@ impl<'a> Fragment<'a> {
     }
 
     /// The record without its version tag.
-    fn content(&self) -> &'a [u8] {
+    pub fn content(&self) -> &'a [u8] {
         let length = u16_at(self.bytes, LENGTH_AT).map_or(0, usize::from);
         self.bytes.get(..length).unwrap_or_default()
     }
@@ -126,7 +126,7 @@ impl<'a> Fragment<'a> {
 }
 
 /// The length in bytes of a small root's header: the fragment header, a u16 length, and four bytes without a known use.
-pub(crate) const SMALL_ROOT_HEADER_BYTES: usize = offset(Structure::LobSmallRoot, "unused", 4) + 4;
+pub const SMALL_ROOT_HEADER_BYTES: usize = offset(Structure::LobSmallRoot, "unused", 4) + 4;
 pub(crate) const SIZE_AT: usize = offset(Structure::LobSmallRoot, "size", 2);
 
 /// The places of a node's links. A link consists of a cumulative length of `end_bytes` bytes and a RID; `stride` is the

@@ -102,7 +102,7 @@ impl Kind {
                 "extent with a leaf page of 5 or more rows and without pages that are needed to read the catalog"
             }
             Self::LostExtent => "IAM page that names an extent or a page",
-            Self::Truncated => "data file",
+            Self::Truncated => "data file of two or more pages",
         }
     }
 }

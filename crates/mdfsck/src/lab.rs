@@ -6,8 +6,8 @@ mod crash;
 mod redact;
 
 use std::fmt::Display;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ::lab::backup::{BackupOptions, Base, Container, Set};
 use ::lab::damage::Kind;
@@ -438,8 +438,9 @@ fn damage(arguments: &DamageArguments) -> Result<u8, Failure> {
     for (copy, name) in copies.iter().zip(&final_names) {
         // Windows can sync only files that are open for writing.
         let synced = fs::File::options().write(true).open(copy).and_then(|file| file.sync_all());
-        synced.and_then(|()| fs::rename(copy, name)).map_err(|cause| refused(name, &cause))?;
+        synced.map_err(|cause| refused(name, &cause))?;
     }
+    give_names(&copies, &final_names)?;
     let messages: Vec<String> = done.messages.iter().map(ToString::to_string).collect();
     output::print(|out| {
         for copy in &final_names {
@@ -456,9 +457,26 @@ pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Fai
     fs::create_dir_all(folder).map_err(|cause| refused(folder, &cause))?;
     let copies = free_names(files, folder)?;
     for (file, copy) in files.iter().zip(&copies) {
-        fs::copy(file, copy).map_err(|cause| refused(copy, &cause))?;
+        // Unlike `fs::copy`, this does not make a copy of a read-only file read-only.
+        let mut original = fs::File::open(file).map_err(|cause| refused(file, &cause))?;
+        let mut out = fs::File::create_new(copy).map_err(|cause| named(copy, &cause))?;
+        io::copy(&mut original, &mut out).map_err(|cause| refused(copy, &cause))?;
     }
     Ok(copies)
+}
+
+/// Gives finished files their final names. Never replaces an existing file.
+fn give_names(files: &[PathBuf], names: &[PathBuf]) -> Result<(), Failure> {
+    for (file, name) in files.iter().zip(names) {
+        let file = tempfile::TempPath::try_from_path(file).map_err(|cause| refused(name, &cause))?;
+        file.persist_noclobber(name).map_err(|failed| named(name, &failed.error))?;
+    }
+    Ok(())
+}
+
+/// The failure for a file that could not get its name.
+fn named(path: &Path, cause: &io::Error) -> Failure {
+    if cause.kind() == io::ErrorKind::AlreadyExists { Failure::exists(path) } else { refused(path, cause) }
 }
 
 /// The paths for copies of files in a folder. Fails if one of these paths exists.

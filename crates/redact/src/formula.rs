@@ -48,15 +48,22 @@ fn parts(units: &[u16]) -> Vec<Part> {
     parts
 }
 
+/// The least digits of a number that is listed if it stays in the definition of a default or a CHECK constraint.
+const LEAST_DIGITS: usize = 4;
+
 /// Replaces the names in brackets by their new names and, if `constants` is set, the constants in quotes. `form` is the
-/// form of the text; `names` are names in UTF-16.
-pub(crate) fn replace(text: &mut [u8], form: Form, names: &Texts, constants: bool, key: Key) {
+/// form of the text; `names` are names in UTF-16. Returns whether something that is listed stays: a number, a constant
+/// in quotes, or a name in a code page with several bytes per character.
+pub(crate) fn replace(text: &mut [u8], form: Form, names: &Texts, constants: bool, key: Key) -> bool {
     let width = form.width();
     let units: Vec<u16> = match width {
         2 => text.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect(),
         _ => text.iter().map(|byte| (*byte).into()).collect(),
     };
-    for part in parts(&units) {
+    let parts = parts(&units);
+    let least = if constants { LEAST_DIGITS } else { 1 };
+    let mut stays = has_number(&units, &parts, least) || !constants && parts.iter().any(|part| !part.is_name);
+    for part in parts {
         let Some(bytes) = text.get_mut(width * part.range.start..width * part.range.end) else { continue };
         match (part.is_name, width) {
             (true, 2) => names.replace(bytes),
@@ -65,6 +72,7 @@ pub(crate) fn replace(text: &mut [u8], form: Form, names: &Texts, constants: boo
                 let mut wide: Vec<u8> = Vec::with_capacity(2 * bytes.len());
                 if !format::collation::append_utf16(bytes, form.collation(), &mut wide) || wide.len() != 2 * bytes.len()
                 {
+                    stays = true;
                     continue;
                 }
                 names.replace(&mut wide);
@@ -78,6 +86,20 @@ pub(crate) fn replace(text: &mut [u8], form: Form, names: &Texts, constants: boo
             (false, _) => {}
         }
     }
+    stays
+}
+
+/// Whether at least this number of digits follow each other outside of the parts.
+fn has_number(units: &[u16], parts: &[Part], least: usize) -> bool {
+    let starts = std::iter::once(0).chain(parts.iter().map(|part| part.range.end));
+    let ends = parts.iter().map(|part| part.range.start).chain([units.len()]);
+    let is_digit = |unit: &u16| u8::try_from(*unit).is_ok_and(|byte| byte.is_ascii_digit());
+    starts.zip(ends).any(|(start, end)| {
+        let between = units.get(start..end).unwrap_or_default();
+        between
+            .chunk_by(|one, next| is_digit(one) == is_digit(next))
+            .any(|run| run.len() >= least && run.iter().all(is_digit))
+    })
 }
 
 #[cfg(test)]
@@ -99,7 +121,7 @@ mod tests {
         let text = "(CONVERT([int],[Unit]]Price])*(2)+N'it''s [x]')";
         assert_eq!(names_in(text), ["int", "Unit]Price"]);
         let mut bytes = text.as_bytes().to_vec();
-        replace(&mut bytes, Form::Ansi(latin), &names, false, key);
+        assert!(replace(&mut bytes, Form::Ansi(latin), &names, false, key), "the constants stay");
         let new = String::from_utf8(bytes).unwrap();
         assert!(new.starts_with("(CONVERT([int],[") && new.ends_with("])*(2)+N'it''s [x]')"), "{new}");
         assert_eq!(names_in(&new).len(), 2);
@@ -107,5 +129,27 @@ mod tests {
         let mut expected = wide("Unit]Price");
         names.replace(&mut expected);
         assert_eq!(wide(&names_in(&new)[1]), expected);
+    }
+    #[test]
+    fn a_definition_tells_which_constants_stay() {
+        let latin = CollationId(0x3400_D008);
+        let key = Key::from_seed(4);
+        let names = Texts::draw(Collected::new(Form::Unicode(latin)), key);
+        for (text, of_filter, of_check) in [
+            ("([Col2]=[Col3])", false, false),
+            ("([Status]=(1))", true, false),
+            ("([Status]=(1234))", true, true),
+            ("([Status]=N'1234')", true, false),
+            ("([Price]>(0.1234567))", true, true),
+            ("(getdate())", false, false),
+        ] {
+            for (form, bytes) in [
+                (Form::Ansi(latin), text.as_bytes().to_vec()),
+                (Form::Unicode(latin), text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+            ] {
+                let stays = |constants| replace(&mut bytes.clone(), form, &names, constants, key);
+                assert_eq!((stays(false), stays(true)), (of_filter, of_check), "{text}");
+            }
+        }
     }
 }

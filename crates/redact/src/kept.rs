@@ -31,8 +31,12 @@ pub enum Why {
     NameOfSystem,
     /// Definitions of computed columns and filters.
     Definition,
+    /// The last values of identity columns, and the values of sequences.
+    Counter,
     /// Pages of unknown units.
     UnknownPages,
+    /// Records and pages of damaged or unknown form.
+    Damaged,
 }
 
 impl Why {
@@ -46,26 +50,38 @@ impl Why {
             Self::Sparse => "sparse columns stay",
             Self::Vardecimal => "decimals of variable length stay",
             Self::Type => "the type has a form of its own (spatial, hierarchyid, vector, CLR types)",
-            Self::VariantNumbers => "numbers and dates in sql_variant stay; texts in it change",
+            Self::VariantNumbers => "numbers and dates in sql_variant stay; texts and bytes in it change",
             Self::OffRow => "off-row values may belong to a column that stays",
             Self::Invalid => "values outside the domain of their type stay as invalid as they were",
             Self::Unchanged => "no other text of this length has the same order",
             Self::NameOfSystem => "an index of the catalog orders these names between names of the system",
-            Self::Definition => "constants in the definitions of computed columns and filters stay",
+            Self::Definition => {
+                "constants in definitions stay: all those of computed columns and filters, and numbers of four or more \
+                 digits in those of defaults and CHECK constraints"
+            }
+            Self::Counter => "the catalog has the last value of an identity column or of a sequence, which stays",
             Self::UnknownPages => {
                 "pages in use of a unit that the catalog does not name: their texts change, their numbers stay"
+            }
+            Self::Damaged => {
+                "records and pages of damaged or unknown form: texts that can be recognized change, the rest stays"
             }
         }
     }
 }
 
-/// What was kept: why, where, and how many columns, values or pages.
+/// What was kept: why, where, and how many columns, stored values, definitions, records or pages.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(BTreeMap<(Why, String), u64>);
 
 impl Kept {
     pub(crate) fn add(&mut self, why: Why, place: &str, count: u64) {
         *self.0.entry((why, place.to_owned())).or_default() += count;
+    }
+
+    /// Notes a column, a table or a counter that stays. It counts once, even if several rowsets have it.
+    pub(crate) fn note(&mut self, why: Why, place: &str) {
+        self.0.insert((why, place.to_owned()), 1);
     }
 
     /// Whether values were kept, not only names like those that every database has.

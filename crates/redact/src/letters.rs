@@ -170,6 +170,13 @@ pub(crate) fn range_of(unit: u16) -> Option<(u16, u16)> {
     RANGES.into_iter().find(|(first, last)| (*first..=*last).contains(&unit))
 }
 
+/// The letter that `random` chooses from a range, without `old`.
+pub(crate) fn other_letter(old: u16, (first, last): (u16, u16), random: u64) -> u16 {
+    let count = u64::from(last.saturating_sub(first)) + 1;
+    let step = 1 + random.checked_rem(count.saturating_sub(1)).unwrap_or_default();
+    first + ((u64::from(old.saturating_sub(first)) + step) % count) as u16
+}
+
 /// Pairs of a letter with accents and its base letter in lower case.
 static BASES: &str = "\
     ÀaÁaÂaÃaÄaÅaÇcÈeÉeÊeËeÌiÍiÎiÏiÑnÒoÓoÔoÕoÖoÙuÚuÛuÜuÝyàaáaâaãaäaåaçcèeéeêeëeìiíiîiïiñnòoóoôoõoöoùuúuûu\

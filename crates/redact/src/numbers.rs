@@ -40,8 +40,10 @@ const DAY_MINUTES: u128 = 24 * 60;
 const MIDDLE: u128 = 1 << 127;
 
 impl Scale {
-    /// The scale of a type; `None` for texts and other types without positions.
+    /// The scale of a type; `None` for texts and other types without positions, and for types with a scale or precision
+    /// that no type can have.
     pub(crate) fn of(info: TypeInfo) -> Option<Self> {
+        Domain::of(info)?;
         Some(match info.xtype {
             xtype::SMALLINT | xtype::INT | xtype::BIGINT | xtype::MONEY | xtype::SMALLMONEY => Self::Signed,
             xtype::TINYINT => Self::Unsigned,
@@ -68,7 +70,7 @@ impl Scale {
     fn per_day(self) -> u128 {
         match self {
             Self::Time(scale) | Self::DateTime2(scale) | Self::DateTimeOffset(scale) => {
-                86_400 * power_of_ten(scale.min(7)).unwrap_or(1)
+                86_400 * power_of_ten(scale).unwrap_or(1)
             }
             _ => 1,
         }
@@ -376,6 +378,18 @@ mod tests {
             assert_eq!(numbers.new.len(), old.len());
             let same = numbers.new.iter().filter(|new| old.contains(new) && Some(**new) != kind.0.fixed()).count();
             assert!(same == 0 || kind.1 == 1, "{kind:?}: {same}");
+        }
+    }
+
+    #[test]
+    fn an_impossible_scale_or_precision_has_no_positions() {
+        for kind in [xtype::TIME, xtype::DATETIME2, xtype::DATETIMEOFFSET] {
+            assert!(Scale::kind(info(kind, 0, 7)).is_some());
+            assert_eq!(Scale::kind(info(kind, 0, 8)), None);
+            assert_eq!(Scale::kind(info(kind, 0, 255)), None);
+        }
+        for precision in [0, 39, 255] {
+            assert_eq!(Scale::kind(info(xtype::DECIMAL, precision, 2)), None);
         }
     }
 

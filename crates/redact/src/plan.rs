@@ -1,9 +1,10 @@
 //! What is done with the columns of each rowset.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use catalog::{Database, ExpressionKind, Rowset, RowsetColumn, TableColumn, UnitKind, column_status};
-use format::types::{user_type, xtype};
+use catalog::{Database, ExpressionKind, Level, Rowset, RowsetColumn, TableColumn, UnitKind, column_status};
+use format::types::{fixed_length, user_type, xtype};
 use rows::{Origin, column_origins};
 
 use crate::formula::names_in;
@@ -29,6 +30,8 @@ pub(crate) enum Action {
     Name(NameKind, Names),
     /// Texts in the catalog that define an object, a column or a filter.
     Definition,
+    /// The sql_variant next to a definition.
+    DefinitionValue,
 }
 
 /// Which names are compared with each other.
@@ -53,6 +56,13 @@ pub(crate) struct PlannedColumn {
 pub(crate) struct RowsetPlan {
     /// The name of the object.
     pub(crate) name: String,
+    pub(crate) index_id: i32,
+    pub(crate) is_base_table: bool,
+    /// The length of the fixed part of records on leaf pages and on the pages above them. For heaps and clustered
+    /// indexes, records that were written before a column was added may be shorter.
+    pub(crate) fixed_lengths: [u16; 2],
+    /// The variable columns on leaf pages and on the pages above them, in ascending order, with those that were dropped.
+    pub(crate) variables: [Vec<u16>; 2],
     pub(crate) columns: Vec<PlannedColumn>,
     /// Whether the rows stay, because they are compressed.
     pub(crate) keeps_rows: bool,
@@ -62,27 +72,73 @@ pub(crate) struct RowsetPlan {
     pub(crate) definitions: Option<system::Definitions>,
 }
 
+impl RowsetPlan {
+    /// The plan that changes nothing.
+    pub(crate) fn of(rowset: &Rowset) -> Self {
+        const STATUS_AND_LENGTH: u16 = 4;
+        let [leaf, node] = LEVELS.map(|level| rowset.layout.index_fixed_length(level));
+        let leaf = if rowset.index_id > 1 { leaf } else { leaf.max(STATUS_AND_LENGTH) };
+        let fixed_lengths = [leaf, node];
+        let variables = LEVELS.map(|level| {
+            let offsets = rowset.layout.columns.iter().map(|column| column.place(level).0).filter(|offset| *offset < 0);
+            offsets.map(i16::unsigned_abs).collect::<BTreeSet<u16>>().into_iter().collect()
+        });
+        Self { index_id: rowset.index_id, fixed_lengths, variables, ..Self::default() }
+    }
+}
+
 /// The plans of all rowsets, in the order of [`Database::rowsets`].
 pub(crate) fn plans(database: &Database, kept: &mut Kept) -> Vec<RowsetPlan> {
     let fixed = system::fixed_objects(database);
+    note_counters(database, kept);
     let mut of_objects: BTreeMap<i32, BTreeSet<u32>> = BTreeMap::new();
     let plan = |rowset: &Rowset| {
         let name = database.object_name(rowset.object_id);
         if database.is_system_table(rowset.object_id) {
-            return system::plan(database, rowset, name, &fixed);
+            return system::plan(database, rowset, &fixed, kept);
         }
         let computed =
             of_objects.entry(rowset.object_id).or_insert_with(|| columns_that_stay(database, rowset.object_id, kept));
         user_plan(database, rowset, name, computed, kept)
     };
-    database.rowsets.iter().map(plan).collect()
+    let plans: Vec<RowsetPlan> = database.rowsets.iter().map(plan).collect();
+    for (rowset, plan) in database.rowsets.iter().zip(&plans) {
+        if !plan.keeps_rows && overlap(&rowset.layout.columns) {
+            kept.note(Why::Damaged, &plan.name);
+        }
+    }
+    plans
+}
+
+/// Whether columns in use share bytes, so that the catalog gives a wrong place for one of them. Only columns of type bit
+/// share their bytes.
+fn overlap(columns: &[RowsetColumn]) -> bool {
+    let in_use = columns.iter().filter(|column| !column.is_dropped() && column.info.xtype != xtype::BIT);
+    LEVELS.into_iter().any(|level| {
+        let mut ranges: Vec<Range<u32>> = in_use.clone().filter_map(|column| fixed_range(column, level)).collect();
+        ranges.sort_by_key(|range| range.start);
+        ranges.iter().zip(ranges.iter().skip(1)).any(|(one, next)| next.start < one.end)
+    })
+}
+
+/// Notes the identity columns and the sequences of users.
+fn note_counters(database: &Database, kept: &mut Kept) {
+    let is_user = |id: i32| database.objects.get(&id).is_some_and(|object| object.type_code == "U");
+    for identity in database.identities.iter().filter(|identity| is_user(identity.table_id)) {
+        let columns = database.columns.get(&identity.table_id).map(Vec::as_slice).unwrap_or_default();
+        let name = columns.iter().find(|column| column.id == identity.column_id).map_or("", |column| &column.name);
+        kept.note(Why::Counter, &format!("{}.{name}", database.object_name(identity.table_id)));
+    }
+    for sequence in database.objects.values().filter(|object| object.type_code == "SO") {
+        kept.note(Why::Counter, &database.object_name(sequence.id));
+    }
 }
 
 fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet<u32>, kept: &mut Kept) -> RowsetPlan {
     // An index that stays must find the rows of its table, and the other way round.
     if database.rowsets_of(rowset.object_id).any(|rowset| is_compressed(database, rowset)) {
-        kept.add(Why::Compressed, &name, 1);
-        return RowsetPlan { name, keeps_rows: true, keeps_off_row: true, ..RowsetPlan::default() };
+        kept.note(Why::Compressed, &name);
+        return RowsetPlan { name, keeps_rows: true, keeps_off_row: true, ..RowsetPlan::of(rowset) };
     }
     let origins = if rowset.index_id > 1 { column_origins(database, rowset) } else { None };
     let id_in_table = |column: &RowsetColumn| match (&origins, rowset.index_id) {
@@ -93,11 +149,16 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
     };
     let mut columns = Vec::with_capacity(rowset.layout.columns.len());
     let mut keeps_off_row = false;
+    let taken = Taken::by(&rowset.layout.columns);
     for column in &rowset.layout.columns {
+        if column.is_dropped() {
+            let parts = taken.left_of(column);
+            columns.extend(parts.into_iter().map(|column| PlannedColumn { column, action: Action::Zero }));
+            continue;
+        }
         let action = match id_in_table(column) {
             Some(Origin::Uniquifier | Origin::RowId) => Action::Keep,
             Some(Origin::Column(id)) if stay.contains(&id) => Action::Keep,
-            _ if column.is_dropped() && is_covered(&rowset.layout.columns, column) => Action::Keep,
             // An address of a heap row has this type and length.
             None if column.info.xtype == xtype::BINARY && column.info.length == 8 => Action::Keep,
             origin => {
@@ -108,7 +169,7 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
                 action(database, (rowset.object_id, id), column, &name, kept)
             }
         };
-        keeps_off_row |= matches!(action, Action::Keep) && !column.is_dropped() && may_be_off_row(column);
+        keeps_off_row |= matches!(action, Action::Keep) && may_be_off_row(column);
         columns.push(PlannedColumn { column: column.clone(), action });
     }
     let has_off_row = |rowset: &Rowset| {
@@ -118,23 +179,92 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
             .any(|unit| matches!(unit.kind, UnitKind::Lob | UnitKind::Overflow))
     };
     if keeps_off_row && has_off_row(rowset) {
-        kept.add(Why::OffRow, &name, 1);
+        kept.note(Why::OffRow, &name);
     }
-    RowsetPlan { name, columns, keeps_off_row, ..RowsetPlan::default() }
+    RowsetPlan { name, columns, keeps_off_row, ..RowsetPlan::of(rowset) }
 }
 
-/// Whether another column has bytes of a dropped column: a change of a column's type leaves a dropped column at the same
-/// place.
-fn is_covered(columns: &[RowsetColumn], dropped: &RowsetColumn) -> bool {
-    let place = |column: &RowsetColumn| match u16::try_from(column.leaf_offset) {
-        Ok(from) => i32::from(from)..i32::from(from) + i32::from(column.info.length),
-        Err(_) => i32::from(column.leaf_offset)..i32::from(column.leaf_offset) + 1,
-    };
-    let own = place(dropped);
-    columns.iter().filter(|column| !column.is_dropped()).any(|column| {
-        let other = place(column);
-        other.start < own.end && own.start < other.end
-    })
+/// The bytes of records that columns in use have. A change of a column's type leaves a dropped column at the same place,
+/// which may be longer than the new one.
+struct Taken([TakenOn; 2]);
+
+/// The bytes at one level: disjoint ranges of the fixed part in ascending order, and the variable columns.
+#[derive(Default)]
+struct TakenOn {
+    fixed: Vec<Range<u32>>,
+    variable: BTreeSet<i16>,
+}
+
+const LEVELS: [Level; 2] = [Level::Leaf, Level::Node];
+
+impl Taken {
+    fn by(columns: &[RowsetColumn]) -> Self {
+        Self(LEVELS.map(|level| {
+            let mut taken = TakenOn::default();
+            for column in columns.iter().filter(|column| !column.is_dropped()) {
+                match fixed_range(column, level) {
+                    Some(range) => taken.fixed.push(range),
+                    None => _ = taken.variable.insert(column.place(level).0),
+                }
+            }
+            taken.fixed.sort_by_key(|range| range.start);
+            taken.fixed.dedup_by(|next, before| {
+                let joins = next.start <= before.end;
+                if joins {
+                    before.end = before.end.max(next.end);
+                }
+                joins
+            });
+            taken
+        }))
+    }
+
+    /// The parts of a dropped column that no other column has, each as a column at one level.
+    fn left_of(&self, dropped: &RowsetColumn) -> Vec<RowsetColumn> {
+        let mut parts = Vec::new();
+        for (level, taken) in LEVELS.into_iter().zip(&self.0) {
+            let mut add = |offset: i16, length: u16| {
+                let mut part = RowsetColumn { leaf_offset: 0, node_offset: 0, ..dropped.clone() };
+                match level {
+                    Level::Leaf => part.leaf_offset = offset,
+                    Level::Node => part.node_offset = offset,
+                }
+                part.info.length = length;
+                parts.push(part);
+            };
+            match fixed_range(dropped, level) {
+                Some(range) => taken.gaps(range).into_iter().for_each(|gap| {
+                    if let (Ok(start), Ok(length)) = (i16::try_from(gap.start), u16::try_from(gap.len())) {
+                        add(start, length);
+                    }
+                }),
+                None if taken.variable.contains(&dropped.place(level).0) => {}
+                None => add(dropped.place(level).0, dropped.info.length),
+            }
+        }
+        parts
+    }
+}
+
+impl TakenOn {
+    /// The parts of a range that are not taken.
+    fn gaps(&self, range: Range<u32>) -> Vec<Range<u32>> {
+        let first = self.fixed.partition_point(|taken| taken.end <= range.start);
+        let (mut gaps, mut from) = (Vec::new(), range.start);
+        for taken in self.fixed.iter().skip(first).take_while(|taken| taken.start < range.end) {
+            gaps.push(from..taken.start);
+            from = taken.end;
+        }
+        gaps.push(from..range.end);
+        gaps.retain(|gap| !gap.is_empty());
+        gaps
+    }
+}
+
+/// The bytes of a column in the fixed part of records; `None` for other columns.
+fn fixed_range(column: &RowsetColumn, level: Level) -> Option<Range<u32>> {
+    let start = u32::try_from(column.place(level).0).ok().filter(|start| *start > 0)?;
+    Some(start..start + u32::from(column.info.length))
 }
 
 fn is_compressed(database: &Database, rowset: &Rowset) -> bool {
@@ -142,8 +272,10 @@ fn is_compressed(database: &Database, rowset: &Rowset) -> bool {
     rowset.compression > 0 || index.is_some_and(|index| index.index_type.is_columnstore())
 }
 
+/// Whether a column may have off-row values. The uniquifier is a variable column of a type of fixed length.
 fn may_be_off_row(column: &RowsetColumn) -> bool {
-    column.leaf_offset < 0
+    let is_pointer = matches!(column.info.xtype, xtype::TEXT | xtype::NTEXT | xtype::IMAGE);
+    column.leaf_offset < 0 && (is_pointer || fixed_length(column.info).is_none())
 }
 
 /// What is done with a column of a user table or of an index on it.
@@ -156,12 +288,9 @@ fn action(
 ) -> Action {
     let known = database.columns.get(&object_id).and_then(|columns| columns.iter().find(|known| Some(known.id) == id));
     let mut keep = |why: Why| {
-        kept.add(why, &known.map_or_else(|| table.to_owned(), |known| format!("{table}.{}", known.name)), 1);
+        kept.note(why, &known.map_or_else(|| table.to_owned(), |known| format!("{table}.{}", known.name)));
         Action::Keep
     };
-    if column.is_dropped() {
-        return Action::Zero;
-    }
     if column.status & column_status::ANTI_MATTER != 0 {
         return Action::Keep;
     }
@@ -208,49 +337,125 @@ fn form_that_stays(column: &RowsetColumn, known: Option<&TableColumn>) -> Option
 /// which partition a row is.
 fn columns_that_stay(database: &Database, object_id: i32, kept: &mut Kept) -> BTreeSet<u32> {
     let Some(columns) = database.columns.get(&object_id) else { return BTreeSet::new() };
-    let name_of = |id: u32| columns.iter().find(|column| column.id == id).map_or("", |column| column.name.as_str());
+    let by_id: BTreeMap<u32, &TableColumn> = columns.iter().map(|column| (column.id, column)).collect();
     let base = database.table_rowsets(object_id).next();
-    let is_indexed = |id: u32| {
-        let of_object = database.index_columns.range((object_id, i32::MIN)..=(object_id, i32::MAX));
-        of_object.flat_map(|(_, columns)| columns).any(|column| column.column_id == id)
-    };
-    let is_stored = |id: u32| base.is_some_and(|base| base.layout.column(id).is_some()) || is_indexed(id);
-    let mut waiting: Vec<u32> =
-        columns.iter().filter(|column| column.is_computed() && is_stored(column.id)).map(|column| column.id).collect();
-    let texts = |kind: ExpressionKind, id: Option<u32>| {
-        let of_object = database.expressions.iter().filter(move |of| of.object_id == object_id && of.kind == kind);
-        of_object
-            .filter(move |of| id.is_none_or(|id| i64::from(of.sub_id) == i64::from(id)))
-            .filter_map(|of| of.text.as_deref())
-    };
-    let named = |text: &str| -> Vec<u32> {
-        let names = names_in(text);
-        let is_named = |name: &str| names.iter().any(|named| named.eq_ignore_ascii_case(name));
-        columns.iter().filter(|column| is_named(&column.name)).map(|column| column.id).collect()
-    };
-    texts(ExpressionKind::Filter, None).for_each(|text| waiting.extend(named(text)));
+    let of_object = database.index_columns.range((object_id, i32::MIN)..=(object_id, i32::MAX));
+    let mut stored: BTreeSet<u32> = of_object.flat_map(|(_, columns)| columns).map(|column| column.column_id).collect();
+    let in_rows = base.into_iter().flat_map(|base| &base.layout.columns).filter(|column| !column.is_dropped());
+    stored.extend(in_rows.map(|column| column.id));
+    let computed = columns.iter().filter(|column| column.is_computed() && stored.contains(&column.id));
+    let mut waiting: Vec<u32> = computed.map(|column| column.id).collect();
+    let names = ColumnsByName::of(columns);
+    texts(database, object_id, ExpressionKind::Filter, None).for_each(|text| names.add_named(text, &mut waiting));
     let partitioned = database.partitioned.range((object_id, i32::MIN)..=(object_id, i32::MAX));
     let by_partition: Vec<u32> = partitioned.map(|(_, of)| of.column_id).collect();
     let mut stay = BTreeSet::new();
     while let Some(id) = waiting.pop() {
         if stay.insert(id) {
-            texts(ExpressionKind::ComputedColumn, Some(id)).for_each(|text| waiting.extend(named(text)));
+            texts(database, object_id, ExpressionKind::ComputedColumn, i32::try_from(id).ok())
+                .for_each(|text| names.add_named(text, &mut waiting));
         }
     }
     let table = database.object_name(object_id);
     let own = database.table_rowsets(object_id).flat_map(|rowset| &rowset.layout.columns);
     let by_form: Vec<(u32, Why)> = own
         .filter(|column| !column.is_dropped())
-        .filter_map(|column| {
-            let known = columns.iter().find(|known| known.id == column.id);
-            form_that_stays(column, known).map(|why| (column.id, why))
-        })
+        .filter_map(|column| form_that_stays(column, by_id.get(&column.id).copied()).map(|why| (column.id, why)))
         .collect();
-    stay.iter().for_each(|id| kept.add(Why::Expression, &format!("{table}.{}", name_of(*id)), 1));
+    let name_of = |id: u32| by_id.get(&id).map_or("", |column| column.name.as_str());
+    stay.iter().for_each(|id| kept.note(Why::Expression, &format!("{table}.{}", name_of(*id))));
     for (id, why) in by_partition.into_iter().map(|id| (id, Why::Partition)).chain(by_form) {
         if stay.insert(id) {
-            kept.add(why, &format!("{table}.{}", name_of(id)), 1);
+            kept.note(why, &format!("{table}.{}", name_of(id)));
         }
     }
     stay
+}
+
+/// The definitions of one kind that an object has: those of one column or index, or all of them.
+fn texts(database: &Database, object_id: i32, kind: ExpressionKind, sub_id: Option<i32>) -> impl Iterator<Item = &str> {
+    let key = move |of: &catalog::Expression| (of.object_id, of.kind, of.sub_id);
+    let (first, last) = sub_id.map_or((i32::MIN, i32::MAX), |sub_id| (sub_id, sub_id));
+    let from = database.expressions.partition_point(|of| key(of) < (object_id, kind, first));
+    let of_object = database.expressions.get(from..).unwrap_or_default().iter();
+    of_object.take_while(move |of| key(of) <= (object_id, kind, last)).filter_map(|of| of.text.as_deref())
+}
+
+/// The columns of a table by their names, without the case of ASCII letters.
+struct ColumnsByName(BTreeMap<String, Vec<u32>>);
+
+impl ColumnsByName {
+    fn of(columns: &[TableColumn]) -> Self {
+        let mut by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for column in columns {
+            by_name.entry(column.name.to_ascii_lowercase()).or_default().push(column.id);
+        }
+        Self(by_name)
+    }
+
+    /// Adds the columns that a definition names.
+    fn add_named(&self, text: &str, ids: &mut Vec<u32>) {
+        let names: BTreeSet<String> = names_in(text).iter().map(|name| name.to_ascii_lowercase()).collect();
+        ids.extend(names.iter().filter_map(|name| self.0.get(name)).flatten());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::collation::CollationId;
+    use format::types::TypeInfo;
+
+    use super::*;
+
+    fn column(kind: u8, place: (i16, i16), length: u16, status: u32) -> RowsetColumn {
+        RowsetColumn {
+            id: 1,
+            physical: 1,
+            info: TypeInfo { length, ..TypeInfo::from_ti(kind.into()) },
+            collation: CollationId(0),
+            status,
+            key_ordinal: 0,
+            leaf_offset: place.0,
+            node_offset: place.1,
+            leaf_null_bit: 1,
+            node_null_bit: 1,
+            default: None,
+            leaf_bit: 0,
+            node_bit: 0,
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_dropped_column_that_no_other_column_has_are_known() {
+        const DROPPED: u32 = column_status::DROPPED;
+        let dropped = column(xtype::CHAR, (10, 5), 20, DROPPED);
+        let of = |others: &[RowsetColumn]| {
+            let parts = Taken::by(others).left_of(&dropped);
+            parts.iter().map(|part| (part.leaf_offset, part.node_offset, part.info.length)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[]), [(10, 0, 20), (0, 5, 20)]);
+        assert_eq!(of(&[column(xtype::INT, (14, 5), 4, 0)]), [(10, 0, 4), (18, 0, 12), (0, 9, 16)]);
+        let overlapping = [column(xtype::INT, (8, 1), 4, 0), column(xtype::BIGINT, (11, 4), 8, 0)];
+        assert_eq!(of(&overlapping), [(19, 0, 11), (0, 12, 13)]);
+        assert_eq!(of(&[column(xtype::CHAR, (10, 5), 20, 0)]), []);
+        assert_eq!(of(&[column(xtype::CHAR, (10, 5), 20, DROPPED)]).len(), 2, "another dropped column");
+        let variable = column(xtype::VARCHAR, (-1, -1), 20, DROPPED);
+        assert_eq!(Taken::by(&[column(xtype::VARCHAR, (-1, -2), 50, 0)]).left_of(&variable).len(), 1);
+    }
+
+    #[test]
+    fn columns_that_share_bytes_are_known() {
+        let of = |places: [i16; 2], kind| overlap(&places.map(|place| column(kind, (place, 0), 4, 0)));
+        assert!(of([4, 7], xtype::INT) && of([4, 4], xtype::INT));
+        assert!(!of([4, 8], xtype::INT) && !of([0, 0], xtype::INT) && !of([4, 4], xtype::BIT));
+        assert!(overlap(&[column(xtype::INT, (4, 1), 4, 0), column(xtype::INT, (8, 2), 4, 0)]), "above the leaf level");
+    }
+
+    #[test]
+    fn only_columns_of_variable_length_have_off_row_values() {
+        assert!(may_be_off_row(&column(xtype::VARCHAR, (-1, 0), 8000, 0)));
+        assert!(may_be_off_row(&column(xtype::NTEXT, (-1, 0), 16, 0)));
+        assert!(!may_be_off_row(&column(xtype::INT, (-1, 0), 4, column_status::UNIQUIFIER)));
+        assert!(!may_be_off_row(&column(xtype::INT, (4, 0), 4, 0)));
+    }
 }

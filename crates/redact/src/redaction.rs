@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use catalog::Database;
-use format::allocation::{INTERVAL_PAGES, PFS_PAGES, PfsByte, pfs_bytes, pfs_page_of};
+use format::allocation::{FixedPage, INTERVAL_PAGES, IamHeader, PFS_PAGES, PfsByte, bitmap, pfs_bytes, pfs_page_of};
 use format::boot::Boot;
 use format::bytes::{u8_at, u16_at};
 use format::collation::CollationId;
@@ -31,6 +31,8 @@ const MOST_BYTES: usize = 2 << 30;
 const BYTES_PER_NUMBER: usize = 24;
 /// Texts with fewer characters are not listed if they stay.
 const LEAST_LISTED: usize = 4;
+/// The place of what belongs to no table.
+const DATABASE: &str = "database";
 /// The offset of the name of the database on the boot page, and its length in bytes.
 const BOOT_NAME: Range<usize> = HEADER_BYTES + 0x34..HEADER_BYTES + 0x34 + 256;
 
@@ -41,7 +43,7 @@ pub enum Refused {
     #[error("the database is encrypted (TDE): its pages cannot be read")]
     Encrypted,
     /// Only the catalog tells which bytes are names and values.
-    #[error("the catalog cannot be read: it does not tell which bytes are names and values")]
+    #[error("the catalog cannot be read completely: it does not tell which bytes are names and values")]
     NoCatalog,
     /// A page could not be read.
     #[error("page {0} cannot be read")]
@@ -78,6 +80,11 @@ impl Values {
         let texts: usize = self.texts.values().map(|texts| texts.bytes).sum();
         texts + self.objects.bytes + self.files.bytes + self.count * BYTES_PER_NUMBER
     }
+
+    /// The memory that the trees of the new texts will use.
+    fn tree_bytes(&self) -> usize {
+        self.texts.values().chain([&self.objects, &self.files]).map(Collected::tree_bytes).sum()
+    }
 }
 
 /// What definitions are, according to the catalog.
@@ -87,6 +94,10 @@ impl Objects for OfCatalog<'_> {
     fn is_rule(&self, object_id: i32) -> bool {
         let object = self.0.objects.get(&object_id);
         object.is_some_and(|object| matches!(object.type_code.as_str(), "C" | "D" | "R"))
+    }
+
+    fn is_partition_function(&self, id: i32) -> bool {
+        self.0.partition_functions.contains_key(&id)
     }
 
     fn form(&self, is_unicode: bool) -> Form {
@@ -108,7 +119,8 @@ impl<'a> Redaction<'a> {
         if database.is_encrypted {
             return Err(Refused::Encrypted);
         }
-        if database.boot.is_none() || database.rowsets.iter().all(|rowset| rowset.layout.columns.is_empty()) {
+        let has_layouts = database.rowsets.iter().any(|rowset| !rowset.layout.columns.is_empty());
+        if !has_layouts || !database.units_are_complete() || !database.layouts_are_complete() {
             return Err(Refused::NoCatalog);
         }
         let mut kept = Kept::default();
@@ -124,7 +136,7 @@ impl<'a> Redaction<'a> {
         for page in ids(source) {
             let mut bytes = source.read_page(page).ok_or(Refused::Unread(page))?;
             undo_torn_bits(&mut bytes);
-            let found = found(database, &plans, &bytes);
+            let found = found(database, &plans, &bytes, use_of(source, page, &bytes));
             for cell in &found.cells {
                 collect(&mut values, &bytes, cell);
             }
@@ -132,8 +144,11 @@ impl<'a> Redaction<'a> {
                 return Err(Refused::TooLarge);
             }
         }
+        if values.bytes() + values.tree_bytes() > MOST_BYTES {
+            return Err(Refused::TooLarge);
+        }
         let texts = values.texts.into_iter().map(|(form, texts)| (form, Texts::draw(texts, key))).collect();
-        let numbers = values.numbers.iter().map(|(kind, old)| (*kind, Numbers::draw(*kind, old, key))).collect();
+        let numbers = values.numbers.into_iter().map(|(kind, old)| (kind, Numbers::draw(kind, &old, key))).collect();
         let (objects, files) = (Texts::draw(values.objects, key), Texts::draw(values.files, key));
         Ok(Self { source, database, key, plans, texts, objects, files, numbers, kept })
     }
@@ -151,30 +166,32 @@ impl<'a> Redaction<'a> {
         let stored = self.source.read_page(id).ok_or(Refused::Unread(id))?;
         let mut bytes = stored.clone();
         undo_torn_bits(&mut bytes);
-        let Cells { cells, used } = found(self.database, &self.plans, &bytes);
+        let use_of_page = use_of(self.source, id, &bytes);
+        let Cells { cells, used, damaged } = found(self.database, &self.plans, &bytes, use_of_page);
         let plan = plan_of(self.database, &self.plans, &bytes);
-        let place = plan.map(|(plan, _)| plan.name.clone());
+        let name = plan.map(|(plan, _)| plan.name.clone());
+        let place = name.as_deref().filter(|name| !name.is_empty()).unwrap_or(DATABASE);
         let keeps_rows = plan.is_some_and(|(plan, _)| plan.keeps_rows);
-        for cell in &cells {
-            self.change(&mut bytes, cell, place.as_deref().unwrap_or_default());
-        }
-        let is_content = Page::new(&bytes).header().kind().is_none_or(|kind| {
-            !matches!(kind, PageType::Gam | PageType::Sgam | PageType::Pfs | PageType::DiffMap | PageType::MlMap)
-                && !matches!(kind, PageType::Iam | PageType::Boot | PageType::FileHeader)
-        });
-        let is_known = place.is_some() && Page::new(&bytes).header().kind().is_some();
-        if !is_known && !has_fixed_use(id) && !self.is_in_use(id) {
+        let is_unknown = plan.is_none();
+        let is_known = !is_unknown && Page::new(&bytes).header().kind().is_some();
+        if !is_known && !has_fixed_use(id) && !pfs_byte(self.source, id).is_none_or(PfsByte::is_allocated) {
             // Anything may be there, even something that was never a page.
             bytes.fill(0);
             return Ok(bytes);
         }
-        if is_content && !keeps_rows {
-            if place.is_none() && !cells.is_empty() {
-                self.kept.add(Why::UnknownPages, "database", 1);
+        for cell in &cells {
+            self.change(&mut bytes, cell, place);
+        }
+        if damaged > 0 && !keeps_rows {
+            self.kept.add(Why::Damaged, place, damaged);
+        }
+        if use_of_page == Use::Content && !keeps_rows {
+            if is_unknown && !cells.is_empty() {
+                self.kept.add(Why::UnknownPages, DATABASE, 1);
             }
             clear(&mut bytes, &used);
         }
-        clear_fillers(&mut bytes);
+        clear_fillers(&mut bytes, use_of_page);
         seal_like(&stored, &mut bytes);
         Ok(bytes)
     }
@@ -182,16 +199,6 @@ impl<'a> Redaction<'a> {
     /// What could not be changed, on the pages that were made so far.
     pub fn kept(&self) -> &Kept {
         &self.kept
-    }
-
-    /// Whether the page is in use, according to its PFS byte.
-    fn is_in_use(&self, id: PageId) -> bool {
-        let map = pfs_page_of(id.page);
-        let Some(mut bytes) = self.source.read_page(PageId::new(id.file, map)) else { return true };
-        undo_torn_bits(&mut bytes);
-        let first = if map == 1 { 0 } else { map };
-        let byte = pfs_bytes(Page::new(&bytes)).and_then(|pfs| u8_at(pfs, id.page.checked_sub(first)? as usize));
-        byte.is_none_or(|byte| PfsByte(byte).is_allocated())
     }
 
     fn change(&mut self, bytes: &mut PageBytes, cell: &Cell, place: &str) {
@@ -206,28 +213,27 @@ impl<'a> Redaction<'a> {
             },
             What::Text(form) => {
                 let Some(texts) = self.texts.get(&form.id()) else { return };
-                if !replace(texts, bytes, form.width()) {
+                if !replace(texts, bytes, *form) {
                     self.kept.add(Why::Unchanged, place, 1);
                 }
             }
             What::Name { of, stays } => {
-                let names = match of {
-                    NameKind::Object => &self.objects,
+                let (names, why) = match of {
+                    NameKind::Object => (&self.objects, Why::NameOfSystem),
                     NameKind::File if *stays == Some(true) => return,
-                    NameKind::File => &self.files,
+                    NameKind::File => (&self.files, Why::Unchanged),
                 };
-                if !replace(names, bytes, 2) && *stays == Some(false) {
-                    self.kept.add(Why::NameOfSystem, place, 1);
+                if !replace(names, bytes, Form::Unicode(collation(self.database))) && *stays == Some(false) {
+                    self.kept.add(why, place, 1);
                 }
             }
             What::Value => wipe(bytes, self.key),
             What::Variant => variant(bytes, self.key),
             What::Zero => bytes.fill(0),
             What::Formula { form, constants } => {
-                if !constants && bytes.contains(&b'\'') {
-                    self.kept.add(Why::Definition, "database", 1);
+                if formula::replace(bytes, *form, &self.objects, *constants, self.key) {
+                    self.kept.add(Why::Definition, DATABASE, 1);
                 }
-                formula::replace(bytes, *form, &self.objects, *constants, self.key);
             }
             What::Texts => wipe_texts(bytes, self.key),
         }
@@ -235,11 +241,21 @@ impl<'a> Redaction<'a> {
 }
 
 /// Replaces a text. Returns false if it is long enough to be listed, and there is no other text of the same order.
-fn replace(texts: &Texts, bytes: &mut [u8], width: usize) -> bool {
+fn replace(texts: &Texts, bytes: &mut [u8], form: Form) -> bool {
     let old = bytes.to_vec();
     texts.replace(bytes);
-    let letters = old.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
-    old != bytes || letters < LEAST_LISTED || old.len() < LEAST_LISTED * width
+    old != bytes || letters(&old, form) < LEAST_LISTED
+}
+
+/// The number of letters and digits of a text. All characters that are not ASCII count.
+fn letters(text: &[u8], form: Form) -> usize {
+    let is_letter =
+        |unit: u16| u8::try_from(unit).map_or(true, |byte| !byte.is_ascii() || byte.is_ascii_alphanumeric());
+    match form {
+        Form::Bytes => text.iter().filter(|byte| **byte != 0).count(),
+        Form::Ansi(_) => text.iter().filter(|byte| is_letter(u16::from(**byte))).count(),
+        Form::Unicode(_) => text.as_chunks::<2>().0.iter().filter(|unit| is_letter(u16::from_le_bytes(**unit))).count(),
+    }
 }
 
 fn ids<'a>(source: &'a dyn PageSource) -> impl Iterator<Item = PageId> + use<'a> {
@@ -252,7 +268,9 @@ fn plan_of<'p>(database: &Database, plans: &'p [RowsetPlan], bytes: &PageBytes) 
     let unit = database.unit_index(header.alloc_unit()).and_then(|at| database.units.get(at))?;
     let rowset = database.rowsets.get(unit.rowset?)?;
     let is_leaf = if rowset.index_id > 1 { header.level == 0 } else { header.kind() == Some(PageType::Data) };
-    Some((plans.get(unit.rowset?)?, is_leaf))
+    // Without columns, the catalog has lost the layout of the rows.
+    let plan = plans.get(unit.rowset?).filter(|plan| plan.keeps_rows || !plan.columns.is_empty());
+    Some((plan?, is_leaf))
 }
 
 /// Whether the number of a page decides what it is for: the first pages of a file, and the maps.
@@ -261,26 +279,65 @@ fn has_fixed_use(id: PageId) -> bool {
     id.page < FIRST_ORDINARY || id.page.is_multiple_of(PFS_PAGES) || id.page % INTERVAL_PAGES < FIRST_ORDINARY
 }
 
+/// What a page is, according to its header and its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Use {
+    /// A map, a boot page or a file header: it has no rows.
+    Structure,
+    /// An IAM page that breaks the rules of its form.
+    DamagedMap,
+    /// Every other page. A page that is a map by its type alone may have rows of users.
+    Content,
+}
+
+fn use_of(source: &dyn PageSource, id: PageId, bytes: &PageBytes) -> Use {
+    let page = Page::new(bytes);
+    match page.header().kind() {
+        Some(PageType::Iam) if is_iam(page) => Use::Structure,
+        Some(PageType::Iam) if pfs_byte(source, id).is_some_and(PfsByte::is_iam) => Use::DamagedMap,
+        Some(kind) if FixedPage::at(id).is_some_and(|fixed| fixed.page_type() == kind) => Use::Structure,
+        _ => Use::Content,
+    }
+}
+
+/// Whether a page has the two records of an IAM page. Rows of tables have a null bitmap.
+fn is_iam(page: Page<'_>) -> bool {
+    let is_map_record = |slot: u16| page.slot_bytes(slot).and_then(<[u8]>::first).is_some_and(|status| *status == 0);
+    page.header().slot_count.get() == 2
+        && is_map_record(0)
+        && is_map_record(1)
+        && IamHeader::read(page).is_some()
+        && bitmap(page).is_some()
+}
+
+/// The PFS byte of a page.
+fn pfs_byte(source: &dyn PageSource, id: PageId) -> Option<PfsByte> {
+    let map = pfs_page_of(id.page);
+    let mut bytes = source.read_page(PageId::new(id.file, map))?;
+    undo_torn_bits(&mut bytes);
+    let first = if map == 1 { 0 } else { map };
+    u8_at(pfs_bytes(Page::new(&bytes))?, id.page.checked_sub(first)? as usize).map(PfsByte)
+}
+
 /// The names and values on a page.
-fn found(database: &Database, plans: &[RowsetPlan], bytes: &PageBytes) -> Cells {
+fn found(database: &Database, plans: &[RowsetPlan], bytes: &PageBytes, use_of_page: Use) -> Cells {
     let page = Page::new(bytes);
     let name = |at: Range<usize>| Cell { at, what: What::Name { of: NameKind::File, stays: Some(false) } };
-    match page.header().kind() {
-        Some(PageType::Boot) => {
+    match (use_of_page, page.header().kind()) {
+        (Use::Content, _) => cells(bytes, plan_of(database, plans, bytes), &OfCatalog(database)),
+        (Use::DamagedMap, _) => Cells { damaged: 1, ..Cells::default() },
+        (Use::Structure, Some(PageType::Boot)) => {
             let system = ["master", "model", "msdb", "tempdb"];
             let is_known = Boot::read(page).is_some_and(|boot| !system.contains(&boot.name().as_str()));
-            Cells { cells: is_known.then(|| name(BOOT_NAME)).into_iter().collect(), used: Vec::new() }
+            Cells { cells: is_known.then(|| name(BOOT_NAME)).into_iter().collect(), ..Cells::default() }
         }
-        Some(PageType::FileHeader) => {
+        (Use::Structure, Some(PageType::FileHeader)) => {
             let logical = FileHeader::read(page).map(|header| header.logical_name()).unwrap_or_default();
             let wanted: Vec<u8> = logical.encode_utf16().flat_map(u16::to_le_bytes).collect();
             let cells = if wanted.is_empty() { Vec::new() } else { places(bytes, &wanted).map(name).collect() };
-            Cells { cells, used: Vec::new() }
+            Cells { cells, ..Cells::default() }
         }
-        Some(PageType::Pfs | PageType::Gam | PageType::Sgam | PageType::DiffMap | PageType::MlMap | PageType::Iam) => {
-            Cells::default()
-        }
-        _ => cells(bytes, plan_of(database, plans, bytes), &OfCatalog(database)),
+        (Use::Structure, _) => Cells::default(),
     }
 }
 
@@ -309,16 +366,16 @@ fn collect(values: &mut Values, bytes: &PageBytes, cell: &Cell) {
     }
 }
 
-/// Replaces the text in a sql_variant: base type, version, two bytes of the maximum length, four of the collation, then
-/// the text (docs/format/types-and-keys.md#sql_variant).
+/// Replaces the text or the bytes in a sql_variant: base type, version, two bytes of the maximum length, for texts four
+/// of the collation, then the value (docs/format/types-and-keys.md#sql_variant).
 fn variant(bytes: &mut [u8], key: Key) {
-    use format::types::xtype::{CHAR, NCHAR, NVARCHAR, VARCHAR};
-    const TEXT_AT: usize = 8;
-    if matches!(bytes, [CHAR | NCHAR | VARCHAR | NVARCHAR, 1, ..])
-        && let Some(text) = bytes.get_mut(TEXT_AT..)
-    {
-        wipe(text, key);
-    }
+    use format::types::xtype::{BINARY, CHAR, NCHAR, NVARCHAR, VARBINARY, VARCHAR};
+    let from = match bytes {
+        [CHAR | NCHAR | VARCHAR | NVARCHAR, 1, ..] => 8,
+        [BINARY | VARBINARY, 1, ..] => 4,
+        _ => return,
+    };
+    wipe(bytes.get_mut(from..).unwrap_or_default(), key);
 }
 
 /// Fills everything with zeros except the page header, the slot array and the ranges in use.
@@ -336,8 +393,9 @@ fn clear(bytes: &mut PageBytes, used: &[Range<usize>]) {
 
 /// Fills the parts of structures that have no use with zeros: they may have bytes of earlier rows. These are the end of
 /// the page header, and parts of the first record of allocation maps (docs/format/allocation.md#iam).
-fn clear_fillers(bytes: &mut PageBytes) {
+fn clear_fillers(bytes: &mut PageBytes, use_of_page: Use) {
     let record = match Page::new(bytes).header().kind() {
+        _ if use_of_page == Use::Content => 0..0,
         Some(PageType::Iam) => HEADER_BYTES + 8..HEADER_BYTES + 40,
         Some(PageType::Gam | PageType::Sgam | PageType::DiffMap | PageType::MlMap) => {
             HEADER_BYTES + 4..HEADER_BYTES + 94
@@ -373,5 +431,44 @@ fn seal_like(stored: &PageBytes, bytes: &mut PageBytes) {
     };
     if let Some(place) = bytes.get_mut(PROTECTION_WORD..PROTECTION_WORD + 4) {
         place.copy_from_slice(&new.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_without_ascii_letters_are_listed_if_they_stay() {
+        let latin = CollationId(0x3400_D008);
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        assert_eq!(letters(b"\xC0\xC1\xC2-\xC3", Form::Ansi(latin)), 4);
+        assert_eq!(letters(b"ab-1, ", Form::Ansi(latin)), 3);
+        assert_eq!(letters(&wide("\u{410}\u{41d}\u{41d}a!"), Form::Unicode(latin)), 4);
+        assert_eq!(letters(&[0, 1, 2, 0, 3, 9], Form::Bytes), 4);
+        // Every letter has its only place, so the text stays.
+        let mut collected = Collected::new(Form::Ansi(latin));
+        collected.add(b"\xC0\xC1\xC2\xC3", false);
+        let texts = Texts::draw(collected, Key::from_seed(1));
+        assert!(!replace(&texts, &mut b"\xC0\xC1\xC2\xC3".to_vec(), Form::Ansi(latin)));
+        assert!(replace(&texts, &mut b"\xC0\xC1".to_vec(), Form::Ansi(latin)), "too short to be listed");
+    }
+
+    #[test]
+    fn bytes_and_texts_in_a_variant_change() {
+        let key = Key::from_seed(3);
+        for kept in [8, 4] {
+            let mut value = vec![0; kept];
+            value[0] = if kept == 8 { format::types::xtype::VARCHAR } else { format::types::xtype::VARBINARY };
+            value[1] = 1;
+            value.extend_from_slice(b"Anna");
+            let mut new = value.clone();
+            variant(&mut new, key);
+            assert_eq!(new[..kept], value[..kept]);
+            assert!(new[kept..].iter().zip(b"Anna").all(|(new, old)| new != old));
+        }
+        let mut number = [format::types::xtype::INT, 1, b'a', b'b', b'c', b'd'];
+        variant(&mut number, key);
+        assert_eq!(number[2..], *b"abcd");
     }
 }

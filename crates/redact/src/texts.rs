@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use format::bytes::u16_at;
 
 use crate::key::{Key, Stream};
-use crate::letters::{CharacterKind, Form, each_character, range_of};
+use crate::letters::{CharacterKind, Form, each_character, other_letter, range_of};
 
 /// What is known about the texts with one path.
 #[derive(Default)]
@@ -20,6 +20,13 @@ struct Facts {
     /// Whether some text with this path must stay.
     stays: bool,
 }
+
+/// The memory for a path besides its letters, with its places in the map, in a list and in its node.
+const BYTES_PER_PATH: usize = 160;
+/// The memory for a position of a letter that is not ASCII, in the facts and in the list that the tree refers to.
+const BYTES_PER_OTHER: usize = 2 * size_of::<u32>();
+/// The memory for a node of the tree with one child, while the tree is built.
+const BYTES_PER_NODE: usize = 128;
 
 /// Collects the texts that are compared with each other.
 pub(crate) struct Collected {
@@ -48,15 +55,29 @@ impl Collected {
             }
         });
         if !self.paths.contains_key(path.as_slice()) {
-            self.bytes += 2 * path.len() + 64;
+            self.bytes += 2 * path.len() + BYTES_PER_PATH;
         }
         let facts = self.paths.entry(path.into()).or_default();
         facts.stays |= stays;
         if others.iter().any(|other| facts.others.binary_search(other).is_err()) {
+            let before = facts.others.len();
             facts.others.extend(others);
             facts.others.sort_unstable();
             facts.others.dedup();
+            self.bytes += BYTES_PER_OTHER * (facts.others.len() - before);
         }
+    }
+
+    /// The approximate memory that the tree of the paths will use. It has a node for each beginning that several paths
+    /// share.
+    pub(crate) fn tree_bytes(&self) -> usize {
+        let (mut nodes, mut before, mut prior) = (1, 0, &[][..]);
+        for path in self.paths.keys() {
+            let shared = path.iter().zip(prior).take_while(|(one, other)| one == other).count();
+            nodes += shared.saturating_sub(before);
+            (before, prior) = (shared, path);
+        }
+        nodes * BYTES_PER_NODE
     }
 }
 
@@ -263,13 +284,6 @@ impl Texts {
     }
 }
 
-/// The letter that `random` chooses from a range, without `old`.
-fn other_letter(old: u16, (first, last): (u16, u16), random: u64) -> u16 {
-    let count = u64::from(last.saturating_sub(first)) + 1;
-    let step = 1 + random.checked_rem(count.saturating_sub(1)).unwrap_or_default();
-    first + ((u64::from(old.saturating_sub(first)) + step) % count) as u16
-}
-
 /// The ranges of letters that replace each other. A byte 0 stays, because it may be padding.
 fn alphabets(form: Form) -> &'static [(u16, u16)] {
     const DIGITS: (u16, u16) = (b'0' as u16, b'9' as u16);
@@ -354,8 +368,6 @@ fn choose(count: usize, (low, high): (u16, u16), stream: &mut Stream) -> Vec<u16
 
 #[cfg(test)]
 mod tests {
-    use std::cmp::Ordering;
-
     use format::collation::{CollationId, Encoding, compare};
 
     use super::*;
@@ -400,8 +412,7 @@ mod tests {
                     let is_kept = match (before.order(), after.order()) {
                         (Some(before), Some(after)) => before == after,
                         (Some(_), None) => false,
-                        // An undecided order may become decided only if the order of the new texts is right.
-                        (None, after) => after != Some(Ordering::Equal),
+                        (None, after) => after.is_none(),
                     };
                     assert!(is_kept, "{collation:?} {one:?} {other:?} {new_one:?} {new_other:?}: {before:?} {after:?}");
                 }
@@ -428,6 +439,27 @@ mod tests {
         }
         assert_eq!(new("ANDERSON").to_lowercase(), new("anderson"), "case stays");
         assert!(new("Andersen") < new("Anderson"));
+    }
+
+    #[test]
+    fn the_memory_of_the_tree_is_reckoned_from_its_nodes() {
+        for count in [1, 2, 30, 400] {
+            let mut collected = Collected::new(Form::Ansi(LATIN));
+            words(count, Key::from_seed(count)).iter().for_each(|word| collected.add(word, false));
+            let reckoned = collected.tree_bytes();
+            let texts = Texts::draw(collected, Key::from_seed(1));
+            assert_eq!(reckoned, texts.nodes.len() * BYTES_PER_NODE, "{count} words");
+        }
+    }
+
+    #[test]
+    fn letters_that_are_not_ascii_use_memory() {
+        let mut collected = Collected::new(Form::Unicode(LATIN));
+        let wide = |text: String| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        collected.add(&wide("a".repeat(1000)), false);
+        let before = collected.bytes;
+        collected.add(&wide("\u{e1}".repeat(1000)), false);
+        assert_eq!(collected.bytes - before, 1000 * BYTES_PER_OTHER, "the path is the same, its letters are others");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Replaces the letters, digits and other characters of bytes whose order does not matter. Equal bytes get equal new
 //! bytes.
 
-use crate::key::Key;
+use crate::key::{Key, Stream};
+use crate::letters::{other_letter, range_of};
 
 /// The least characters of a text within other bytes.
 const LEAST_TEXT: usize = 4;
@@ -11,10 +12,29 @@ const XML_HEADER_BYTES: usize = 5;
 
 /// Replaces the bytes of a whole value.
 pub(crate) fn wipe(value: &mut [u8], key: Key) {
-    let from = if value.starts_with(&XML_HEADER) { XML_HEADER_BYTES.min(value.len()) } else { 0 };
+    let is_document = value.starts_with(&XML_HEADER);
+    let from = if is_document { XML_HEADER_BYTES.min(value.len()) } else { 0 };
     let mut stream = key.stream(key.hash_bytes(0x57, value));
-    for chunk in value.get_mut(from..).unwrap_or_default().chunks_mut(8) {
+    let value = value.get_mut(from..).unwrap_or_default();
+    wipe_wide(value, if is_document { 1 } else { 2 }, &mut stream);
+    for chunk in value.chunks_mut(8) {
         chunk.iter_mut().zip(stream.next().to_le_bytes()).for_each(|(byte, random)| *byte = other(*byte, random));
+    }
+}
+
+/// Replaces letters of UTF-16 whose two bytes are no letters or digits of one byte, such as Cyrillic capitals. `step` is
+/// the distance of the places where a letter may begin: in binary XML, one may begin anywhere.
+fn wipe_wide(value: &mut [u8], step: usize, stream: &mut Stream) {
+    let mut at = 0;
+    while let Some(place @ &mut [low, high]) = value.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<2>()) {
+        let unit = u16::from_le_bytes([low, high]);
+        match range_of(unit) {
+            Some(range) if other(low, 0) == low && other(high, 0) == high => {
+                *place = other_letter(unit, range, stream.next()).to_le_bytes();
+                at += 2;
+            }
+            _ => at += step,
+        }
     }
 }
 
@@ -72,6 +92,25 @@ mod tests {
         assert_eq!((&new[..6], &new[10..11]), (&old[..6], &old[10..11]));
         assert!((6..10).all(|at| new[at] != old[at]) && (11..19).step_by(2).all(|at| new[at] != old[at]));
         assert!((12..20).step_by(2).all(|at| new[at] == 0));
+    }
+
+    #[test]
+    fn letters_of_utf_16_change_whose_bytes_are_no_letters() {
+        let key = Key::from_seed(2);
+        for text in ["\u{410}\u{41d}\u{41d}\u{410}", "\u{e01}\u{e02}\u{e03}", "\u{627}\u{628}", "\u{4e2d}\u{5000}"] {
+            let old: Vec<u16> = text.encode_utf16().collect();
+            let mut bytes: Vec<u8> = old.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+            let mut document = [&[0xDF, 0xFF, 1, 0xB0, 4, 1][..], &bytes].concat();
+            wipe(&mut bytes, key);
+            wipe(&mut document, key);
+            for bytes in [&bytes, &document[6..]] {
+                let new = bytes.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
+                assert!(old.iter().zip(new).all(|(old, new)| *old != new), "{text} {bytes:02x?}");
+            }
+        }
+        let mut lengths = [1, 0, 2, 0, 0x20, 3];
+        wipe(&mut lengths, key);
+        assert_eq!(lengths, [1, 0, 2, 0, 0x20, 3], "bytes that are no letters");
     }
 
     #[test]

@@ -222,12 +222,14 @@ fn lost_page(target: &mut Target, dice: &mut Random, mut page: Image) -> Result<
 }
 
 pub(super) fn truncated(target: &mut Target) -> Result<Done, LabError> {
-    let Some(file) = target.files.last() else { return Err(nothing(Kind::Truncated)) };
-    let (id, half) = (file.id, (file.pages / 2).max(1));
+    let none = || nothing(Kind::Truncated);
+    // A file of one page cannot be cut off between two pages.
+    let file = target.files.iter().rfind(|file| file.pages > 1).ok_or_else(none)?;
+    let (id, half) = (file.id, file.pages / 2);
     // The second half of a real file may have no page in use.
     let last = target.last_in_use(id)?.unwrap_or(half);
     let pages = half.min(last.max(1));
-    let Some(file) = target.files.last_mut() else { return Err(nothing(Kind::Truncated)) };
+    let file = target.files.iter_mut().find(|file| file.id == id).ok_or_else(none)?;
     let done = file.handle.set_len(u64::from(pages) * PAGE as u64);
     done.map_err(|source| LabError::Io { path: file.path.clone(), source })?;
     let messages = &[7965, 8968, 2579, 8929, 8965, 8980];

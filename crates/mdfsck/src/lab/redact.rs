@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use ::redact::{Kept, Key, Redaction, differences};
 use check::{Options, Report, Silent};
 use clap::Args;
+use report::printable;
 use source::{DataFile, DataFiles, PageSource};
 
-use super::{free_names, refused};
+use super::{free_names, give_names, refused};
 use crate::failure::Failure;
 use crate::output;
 
@@ -49,9 +50,7 @@ pub(super) fn run(arguments: &RedactArguments) -> Result<u8, Failure> {
             listed.join("; ")
         )));
     }
-    for (copy, name) in copies.iter().zip(&names) {
-        fs::rename(copy, name).map_err(|cause| refused(name, &cause))?;
-    }
+    give_names(&copies, &names)?;
     tell(&names, &before, &kept)?;
     Ok(if kept.has_values() { Failure::INCOMPLETE } else { 0 })
 }
@@ -97,7 +96,7 @@ fn tell(names: &[PathBuf], before: &Report, kept: &Kept) -> Result<(), Failure> 
         writeln!(out, "  names and values were replaced; findings of the original and of the copy: {findings}")?;
         writeln!(out, "  left out: log files, because their records contain old values")?;
         for (why, place, count) in kept.iter() {
-            writeln!(out, "  kept: {place} ({count}): {}", why.text())?;
+            writeln!(out, "  kept: {} ({count}): {}", printable(place), why.text())?;
         }
         Ok(())
     })

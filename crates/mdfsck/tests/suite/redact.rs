@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 fn mdfsck(here: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(arguments).current_dir(here).output().unwrap()
 }
@@ -33,13 +35,36 @@ fn a_redacted_copy_has_the_findings_but_not_the_names_and_is_never_overwritten()
     assert_eq!(old.len(), new.len());
     assert!(contains(&old, "order_lines") && !contains(&new, "order_lines"));
     assert!(contains(&new, "sysallocunits"), "names of the system stay");
-    let messages = |dir: &str| {
-        let checked = mdfsck(here, &["check", dir, "--tableresults"]);
-        let text = String::from_utf8(checked.stdout).unwrap();
-        text.lines().filter_map(|line| line.split([',', '\t']).next().map(str::to_owned)).collect::<Vec<_>>()
+    let findings = |dir: &str| {
+        let checked = mdfsck(here, &["check", dir, "--json"]);
+        let lines = String::from_utf8(checked.stdout).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let findings = lines.filter(|line| line["kind"] == "finding");
+        findings.map(|line| ["msg", "file", "page", "slot"].map(|name| line[name].clone())).collect::<Vec<_>>()
     };
-    assert_eq!(messages("hurt"), messages("out"));
+    let found = findings("hurt");
+    assert!(found.iter().any(|[message, _, page, _]| *message == 2511 && page.is_u64()), "{found:?}");
+    assert_eq!(found, findings("out"));
     let again = mdfsck(here, &["lab", "redact", "hurt", "-o", "out"]);
     assert_eq!(again.status.code(), Some(8));
     assert!(String::from_utf8(again.stderr).unwrap().contains("will not be overwritten"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_with_the_name_of_the_copy_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert_eq!(mdfsck(here, &["lab", "new", "db", "--schema", "entries", "--size", "3MB"]).status.code(), Some(0));
+    let name = fs::read_dir(here.join("db")).unwrap().next().unwrap().unwrap().file_name();
+    for (command, more) in [("redact", &[][..]), ("damage", &["--kind", "bit-rot"])] {
+        // A link without a target does not exist for most calls, but it has the name.
+        let link = here.join(command).join(&name);
+        fs::create_dir(here.join(command)).unwrap();
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let done = mdfsck(here, &[&["lab", command, "db", "-o", command], more].concat());
+        assert_eq!(done.status.code(), Some(8), "{command}");
+        assert!(String::from_utf8(done.stderr).unwrap().contains("will not be overwritten"), "{command}");
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"), "{command}");
+    }
 }

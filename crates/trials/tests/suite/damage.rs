@@ -56,6 +56,24 @@ fn every_kind_of_damage_is_seen_where_it_is() {
     }
 }
 
+#[test]
+fn a_file_of_one_page_is_not_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut description = orders::orders(Version::V706, 11, 0);
+    description.filegroups[0].files = 2;
+    let written = lab::write(&description, folder.path()).unwrap();
+    let cut = |file: &PathBuf| std::fs::File::options().write(true).open(file).unwrap().set_len(8192).unwrap();
+    let length = |file: &PathBuf| std::fs::metadata(file).unwrap().len();
+    cut(&written.files[1]);
+    let before = length(&written.files[0]);
+    let done = damage(&written.files, Kind::Truncated, 1).unwrap();
+    assert_eq!((done.pages[0].file, length(&written.files[1])), (1, 8192));
+    assert!(length(&written.files[0]) < before);
+    cut(&written.files[0]);
+    let refused = damage(&written.files, Kind::Truncated, 1).unwrap_err().to_string();
+    assert!(refused.contains("no place for the damage truncated"), "{refused}");
+}
+
 /// Writes wrong values into page headers (slot count and free data offset) and into the first slots. The lab must
 /// damage such a file further, or refuse it.
 #[test]

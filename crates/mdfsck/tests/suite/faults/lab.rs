@@ -67,3 +67,19 @@ fn a_lab_that_ends_leaves_its_files_alone_and_replaces_none() {
         fs::remove_dir_all(here.join("out")).unwrap();
     }
 }
+
+#[test]
+fn a_copy_of_a_read_only_database_is_damaged_and_writable() {
+    let folder = folder_with_database();
+    let here = folder.path();
+    let original = data_file(here);
+    let mut permissions = fs::metadata(&original).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&original, permissions).unwrap();
+    let done = mdfsck(here, &["lab", "damage", "db", "-o", "out", "--kind", "bit-rot"]);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let copy = here.join("out").join(original.file_name().unwrap());
+    // For the superuser, read-only files are writable: so the test asks for the permissions.
+    assert!(!fs::metadata(&copy).unwrap().permissions().readonly());
+    assert_ne!(fs::read(&original).unwrap(), fs::read(&copy).unwrap());
+}

@@ -2,13 +2,14 @@
 //! the code that redacts.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use catalog::Database;
 use format::types::xtype;
 use format::{PAGE_BYTES, Page};
-use redact::Kept;
+use redact::{Kept, Why};
 use rows::{Reader, Scan, ScanOptions, Table, Value};
 use source::MemoryFiles;
 
@@ -20,8 +21,14 @@ const LEAST_TEXT: usize = 4;
 const LEAST_ANYWHERE: usize = 8;
 /// A text with fewer different characters, such as 0000003a, may be the new value of another one.
 const LEAST_DIFFERENT: usize = 5;
-/// A number is searched for if at least this many of its eight bytes are not zero.
+/// A number is searched for if at least this many of its eight bytes are neither 0 nor 0xFF, as those of bitmaps are.
 const LEAST_BYTES: usize = 4;
+
+/// With more damaged records and pages than this, the layout of a table is damaged, and not single records.
+const FEW: u64 = 3;
+
+/// The place of the names of tables and columns, in the form of a table.
+pub(super) const NAMES: &str = "names";
 
 /// Some bytes that must be gone.
 pub(super) struct Needle {
@@ -29,74 +36,111 @@ pub(super) struct Needle {
     bytes: Vec<u8>,
     /// Whether the bytes must be gone everywhere, not only from their old places.
     anywhere: bool,
+    /// A table that has the value.
+    table: String,
+}
+
+/// A needle that is still there.
+pub(super) struct Left {
+    pub(super) text: String,
+    pub(super) table: String,
+    /// The number of the page and the offset on it, counted through all files.
+    pub(super) place: (usize, usize),
+}
+
+/// How often something was kept for this reason at this place.
+pub(super) fn count(kept: &Kept, why: Why, place: &str) -> u64 {
+    kept.iter().filter(|(of, at, _)| (*of, *at) == (why, place)).map(|(.., count)| count).sum()
 }
 
 /// The texts and the numbers of 8 bytes in the tables of users, and the names of the tables and of their columns.
 pub(super) fn needles(source: &MemoryFiles, database: &Database, kept: &Kept) -> Vec<Needle> {
-    let mut texts: BTreeSet<String> = BTreeSet::new();
-    let mut numbers: BTreeSet<[u8; 8]> = BTreeSet::new();
-    let mut vocabulary = vocabulary();
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    let mut numbers: BTreeMap<[u8; 8], String> = BTreeMap::new();
+    let mut vocabulary = vocabulary().to_vec();
     let is_kept = |place: &str| kept.iter().any(|(_, kept, _)| kept == place);
+    let is_table_kept = |table: &str| count(kept, Why::Compressed, table) > 0 || count(kept, Why::Damaged, table) > FEW;
     let is_user = |id: &i32| database.objects.get(id).is_some_and(|object| object.type_code == "U");
     for id in Table::list(database).into_iter().filter(is_user) {
         let Ok(table) = Table::of(database, id) else { continue };
+        let place = database.object_name(id);
+        let has_off_row = count(kept, Why::OffRow, &place) > 0;
         let mut scan = Scan::new(source, database, &table, ScanOptions::default());
         let mut reader = Reader::new(source, database, &table, ScanOptions::default());
         while let Some(range) = scan.next_range() {
             let read = reader.read(&range, &mut |row| {
                 for (value, column) in row.values.iter().zip(&table.columns) {
-                    let place = database.object_name(id);
-                    let stays = is_kept(&place) || is_kept(&format!("{place}.{}", column.name));
+                    let is_text = matches!(value, Value::Text(_));
+                    let stays =
+                        is_table_kept(&place) || is_kept(&format!("{place}.{}", column.name)) || has_off_row && is_text;
                     match (value, column.info.xtype) {
                         // Another column may have the same value.
                         (Value::Text(text), _) if stays => {
                             vocabulary.extend(text.as_bytes());
                             vocabulary.extend(text.as_str().encode_utf16().flat_map(u16::to_le_bytes));
                         }
-                        _ if stays => {}
-                        (Value::Text(text), _) => _ = texts.insert(text.as_str().trim_end().to_owned()),
-                        (Value::Integer(value), xtype::BIGINT) => _ = numbers.insert(value.to_le_bytes()),
-                        (Value::Float(value), _) => _ = numbers.insert(value.to_bits().to_le_bytes()),
-                        (Value::Decimal { unscaled, .. }, xtype::MONEY) => {
-                            numbers.insert((*unscaled as i64).to_le_bytes());
+                        _ if stays => vocabulary.extend(eight_bytes(value, column.info.xtype).into_iter().flatten()),
+                        (Value::Text(text), _) => {
+                            texts.insert(text.as_str().trim_end().to_owned(), place.clone());
                         }
-                        (Value::DateTime(value), xtype::DATETIME) => {
-                            let ticks = (value.time.ticks * 3 + 50_000) / 100_000;
-                            let days = (i64::from(value.day) - 693_595) as u64;
-                            numbers.insert((ticks | days << 32).to_le_bytes());
+                        (value, xtype) => {
+                            numbers.extend(eight_bytes(value, xtype).map(|bytes| (bytes, place.clone())));
                         }
-                        _ => {}
                     }
                 }
                 Ok(())
             });
             drop(read);
         }
-        texts.extend(database.objects.get(&id).map(|object| object.name.clone()));
-        texts.extend(database.columns.get(&id).into_iter().flatten().map(|column| column.name.clone()));
+        let columns = database.columns.get(&id).into_iter().flatten().map(|column| &column.name);
+        let names = columns.chain(database.objects.get(&id).map(|object| &object.name));
+        texts.extend(names.map(|name| (name.clone(), NAMES.to_owned())));
     }
     let of_system = names_of_system(database);
-    let texts = texts.into_iter().filter(|text| text.chars().count() >= LEAST_TEXT);
-    let texts = texts.filter(|text| {
-        let path = path(text);
+    let texts = texts.into_iter().filter(|(text, _)| text.chars().count() >= LEAST_TEXT);
+    let texts = texts.filter(|(text, _)| {
+        // Other digits at its end may be those of another name of the same form.
+        let path = path(text.trim_end_matches(|letter: char| letter.is_ascii_digit()));
         of_system.range(path.clone()..).next().is_none_or(|name| !name.starts_with(&path))
     });
     // Texts of digits are at other places by accident.
-    let texts = texts.filter(|text| text.chars().any(char::is_alphabetic)).flat_map(|text| {
+    let texts = texts.filter(|(text, _)| text.chars().any(char::is_alphabetic)).flat_map(|(text, table)| {
         let different: BTreeSet<char> = text.chars().collect();
         let anywhere = text.chars().count() >= LEAST_ANYWHERE && different.len() >= LEAST_DIFFERENT;
         let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let narrow = text.is_ascii().then(|| text.as_bytes().to_vec());
-        [Some(wide), narrow].into_iter().flatten().map(move |bytes| Needle { text: text.clone(), bytes, anywhere })
+        let needle = move |bytes| Needle { text: text.clone(), bytes, anywhere, table: table.clone() };
+        [Some(wide), narrow].into_iter().flatten().map(needle)
     });
-    let numbers = numbers.into_iter().filter(|bytes| bytes.iter().filter(|byte| **byte != 0).count() >= LEAST_BYTES);
-    let numbers = numbers.map(|bytes| Needle { text: format!("{bytes:02x?}"), bytes: bytes.to_vec(), anywhere: true });
+    let is_number = |bytes: &[u8; 8]| bytes.iter().filter(|byte| !matches!(byte, 0 | 0xFF)).count() >= LEAST_BYTES;
+    let numbers = numbers.into_iter().filter(|(bytes, _)| is_number(bytes));
+    let numbers = numbers.map(|(bytes, table)| Needle {
+        text: format!("{bytes:02x?}"),
+        bytes: bytes.to_vec(),
+        anywhere: true,
+        table,
+    });
     let mut all: Vec<Needle> = texts.chain(numbers).collect();
     let mut known = BTreeSet::new();
     find(&all, &vocabulary, |_, number| _ = known.insert(number));
     let mut number = 0..;
     all.retain(|_| number.next().is_none_or(|number| !known.contains(&number)));
     all
+}
+
+/// A number of eight bytes as it is stored in a column of this type, or in a sql_variant.
+fn eight_bytes(value: &Value, of: u8) -> Option<[u8; 8]> {
+    match (value, of) {
+        (Value::Integer(value), xtype::BIGINT | xtype::SQL_VARIANT) => Some(value.to_le_bytes()),
+        (Value::Float(value), _) => Some(value.to_bits().to_le_bytes()),
+        (Value::Decimal { unscaled, .. }, xtype::MONEY | xtype::SQL_VARIANT) => Some((*unscaled as i64).to_le_bytes()),
+        (Value::DateTime(value), xtype::DATETIME | xtype::SQL_VARIANT) => {
+            let ticks = (value.time.ticks * 3 + 50_000) / 100_000;
+            let days = (i64::from(value.day) - 693_595) as u64;
+            Some((ticks | days << 32).to_le_bytes())
+        }
+        _ => None,
+    }
 }
 
 /// The letters and digits of a text, in lower case.
@@ -115,16 +159,19 @@ fn names_of_system(database: &Database) -> BTreeSet<String> {
 }
 
 /// The bytes of a database without user tables, with all names of the system.
-fn vocabulary() -> Vec<u8> {
-    let mut all = Vec::new();
-    for version in [Version::V611, Version::V904] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut description = orders::orders(version, 1, 0);
-        description.tables.clear();
-        let written = lab::write(&description, folder.path()).unwrap();
-        all.extend(std::fs::read(&written.files[0]).unwrap());
-    }
-    all
+fn vocabulary() -> &'static [u8] {
+    static ALL: OnceLock<Vec<u8>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut all = Vec::new();
+        for version in [Version::V611, Version::V904] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut description = orders::orders(version, 1, 0);
+            description.tables.clear();
+            let written = lab::write(&description, folder.path()).unwrap();
+            all.extend(std::fs::read(&written.files[0]).unwrap());
+        }
+        all
+    })
 }
 
 /// Calls `found` with each place of a needle, and the number of the needle.
@@ -149,11 +196,15 @@ fn find(needles: &[Needle], all: &[u8], mut found: impl FnMut(usize, usize)) {
     }
 }
 
+/// Whether a page belongs to a base table.
+pub(super) fn is_of_base_table(all: &[u8], page: usize) -> bool {
+    const LAST_BASE_TABLE: u32 = 0xFF;
+    let header = Page::new(all[page * PAGE_BYTES..].first_chunk().unwrap()).header();
+    header.index_id.get() < 0x100 && header.object_id.get() <= LAST_BASE_TABLE
+}
+
 /// Whether a place is within a longer name in a base table that did not change, such as `test` in `sp_updatestats`.
 fn is_in_name_of_system(at: Range<usize>, old: &[u8], new: &[u8]) -> bool {
-    const LAST_BASE_TABLE: u32 = 0xFF;
-    let page = &old[at.start / PAGE_BYTES * PAGE_BYTES..][..PAGE_BYTES];
-    let header = Page::new(page.first_chunk().unwrap()).header();
     let is_letter = |at: usize| old.get(at).is_some_and(|byte| byte.is_ascii_graphic()) && old.get(at + 1) == Some(&0);
     let (mut from, mut to) = (at.start, at.end);
     while is_letter(from - 2) {
@@ -162,18 +213,18 @@ fn is_in_name_of_system(at: Range<usize>, old: &[u8], new: &[u8]) -> bool {
     while is_letter(to) {
         to += 2;
     }
-    let is_base_table = header.index_id.get() < 0x100 && header.object_id.get() <= LAST_BASE_TABLE;
-    is_base_table && to - from > at.len() && old[from..to] == new[from..to]
+    is_of_base_table(old, at.start / PAGE_BYTES) && to - from > at.len() && old[from..to] == new[from..to]
 }
 
-/// The needles that are still there, with their places.
-pub(super) fn left(needles: &[Needle], old: &[u8], new: &[u8]) -> Vec<String> {
+/// The needles that are still there.
+pub(super) fn left(needles: &[Needle], old: &[u8], new: &[u8]) -> Vec<Left> {
     let mut left = Vec::new();
     find(needles, new, |at, number| {
         let needle = &needles[number];
         let is_old = old[at..].starts_with(&needle.bytes);
         if (needle.anywhere || is_old) && !is_in_name_of_system(at..at + needle.bytes.len(), old, new) {
-            left.push(format!("{:?} at page {}, offset {}", needle.text, at / 8192, at % 8192));
+            let place = (at / PAGE_BYTES, at % PAGE_BYTES);
+            left.push(Left { text: needle.text.clone(), table: needle.table.clone(), place });
         }
     });
     left
