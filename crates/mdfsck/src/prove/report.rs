@@ -221,7 +221,7 @@ fn case(dir: &Path, line: &str) -> Result<Case, Failure> {
     let compared = read(&path).ok().and_then(|lines| counts(&lines));
     let why = match &compared {
         Some((_, true)) => None,
-        Some((_, false)) => Some("the server's results are not whole".to_owned()),
+        Some((_, false)) => Some("the results are not whole".to_owned()),
         None => Some(format!("{}: no comparison is in this file", path.display())),
     };
     (case.counts, case.is_whole) = compared.unwrap_or_default();
@@ -235,7 +235,7 @@ fn case(dir: &Path, line: &str) -> Result<Case, Failure> {
     Ok(case)
 }
 
-/// The counts in the JSON lines of `mdfsck compare-dbcc`, and whether the results of the server were whole.
+/// The counts in the JSON lines of `mdfsck compare-dbcc`, and whether the results of both sides were compared whole.
 fn counts(lines: &str) -> Option<(Counts, bool)> {
     let lines: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let of_kind = |kind: &str| lines.iter().find(|line| line.get("kind").and_then(Value::as_str) == Some(kind));
@@ -248,7 +248,8 @@ fn counts(lines: &str) -> Option<(Counts, bool)> {
         other_number: count("other_number")?,
         explained: count("explained")?,
     };
-    Some((counts, head.get("whole")?.as_bool()?))
+    let is_hidden = head.get("hidden").and_then(Value::as_u64).is_some_and(|hidden| hidden > 0);
+    Some((counts, head.get("whole")?.as_bool()? && !is_hidden))
 }
 
 /// The summary as text: a table per kind, and a line for each command that only the sound copy got.
@@ -323,6 +324,9 @@ mod tests {
         fs::write(&comparison_of, comparison(false)).unwrap();
         let (status, said) = reported(&dir);
         assert!(status == Failure::INCOMPLETE && said.contains("results are not whole"), "{status} {said}");
+        // So many messages that some were not compared.
+        fs::write(&comparison_of, comparison(true).replacen("\"whole\"", "\"hidden\":20,\"whole\"", 1)).unwrap();
+        assert_eq!(reported(&dir).0, Failure::INCOMPLETE);
         fs::remove_file(&comparison_of).unwrap();
         let (status, said) = reported(&dir);
         assert!(status == Failure::INCOMPLETE && said.contains("no comparison is in this file"), "{status} {said}");
