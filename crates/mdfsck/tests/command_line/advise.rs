@@ -267,7 +267,7 @@ pub(super) fn with_advice() -> Vec<(&'static str, Test)> {
             let said = lines.last().ok_or("no summary")?.to_string();
             ensure(said.contains("not_recovered") && said.contains("1 page is damaged"), said)?;
             let loss = lines.iter().find(|line| line["kind"] == "loss").ok_or("no loss")?;
-            ensure(loss["pages"][0] == Value::from(page), loss.to_string())?;
+            ensure(loss["pages"][0] == page, loss.to_string())?;
             ensure(lines[1]["command"].to_string().contains("--damaged"), lines[1].to_string())
         }),
         ("advice is for one database", |folder| {
