@@ -109,7 +109,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
         let search = request.backups.map_or_else(Search::default, |backups| {
             backups::search(backups, request.source, request.database, &damage.pages(), &[])
         });
-        return unrecovered::plan(request, cause, damage, search);
+        return unrecovered::plan(request, &cause, damage, search);
     }
     let (mut inspect, again) = unverified::steps(request.report, request.paths);
     let name = &request.report.database.name;

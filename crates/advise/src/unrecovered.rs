@@ -1,55 +1,67 @@
 //! The plan for a database that was not shut down cleanly, and whose log is missing or cannot be used. No server
 //! recovers such files as they are. The steps come in the order of the harm that they can do.
 
-use catalog::FileRow;
-use check::registry::limits::{self, Limit};
-use check::{NotVerified, Report};
-use script::quote_text;
+use check::registry::limits;
+use check::{NotVerified, RecoveryDoubt, RecoveryDoubtKind, Report};
 
 use crate::backups::Search;
 use crate::damage::Damage;
 use crate::obstacle::Model;
 use crate::plan::{Plan, Request, Situation, counted_pages};
-use crate::restore::database_restore;
-use crate::statements::{self, BY_HAND, check_again};
+use crate::restore::{all_ids, database_restore};
 use crate::step::{Action, Step};
-use crate::without_backup::without_backup;
+use crate::without_backup::{look_for, repair_statements, without_backup};
 use crate::{repairs, unverified};
 
 /// The type of log files in the catalog.
 const LOG: u8 = 1;
 /// Maximum number of log files, and of objects, that a step names.
 const MOST_NAMED: usize = 5;
-/// The limits that report an unrecovered database.
-const LIMITS: [&Limit; 2] = [&limits::RECOVERY_NONE, &limits::RECOVERY_LOG];
 
-/// Whether the limit reports that nothing was recovered.
-pub(crate) fn is_cause(limit: &Limit) -> bool {
-    LIMITS.iter().any(|cause| cause.id == limit.id)
+/// Why a database was not recovered.
+pub(crate) struct Cause<'r> {
+    /// The reason as a clause, such as `its log orders_log.ldf was not found`.
+    why: &'r str,
+    /// Whether the log is missing. Otherwise it is damaged, incomplete, or of another point in time.
+    is_missing: bool,
+    doubt: &'r RecoveryDoubt,
 }
 
-/// The entry of a report that says why the database was not recovered; `None` if it was recovered, needs no recovery,
-/// or is a backup, which a server can restore without this log.
-pub(crate) fn cause<'r>(request: &Request<'r>) -> Option<&'r NotVerified> {
+impl Cause<'_> {
+    fn id(&self) -> &'static str {
+        self.doubt.kind.limit().id
+    }
+}
+
+/// Why the database was not recovered. `None` if it was recovered, was shut down cleanly, or is a backup, and also if
+/// only this program cannot use the log: a server may be able to use it.
+pub(crate) fn cause<'r>(request: &Request<'r>) -> Option<Cause<'r>> {
     let report: &'r Report = request.report;
-    let is_cause = |entry: &&NotVerified| is_cause(entry.limit) && !report.is_allowed(entry.limit);
-    report.not_verified.iter().find(is_cause).filter(|_| request.source.backup().is_none())
+    let is_clean = request.database.boot.as_ref().is_none_or(|boot| boot.clean_shutdown());
+    if is_clean || request.source.backup().is_some() {
+        return None;
+    }
+    let doubts = &report.options.recovery.as_ref()?.doubts;
+    doubts.iter().filter(|doubt| !report.is_allowed(doubt.kind.limit())).find_map(|doubt| match &doubt.kind {
+        RecoveryDoubtKind::NotGiven(why) => Some(Cause { why, is_missing: true, doubt }),
+        RecoveryDoubtKind::Log(why) => Some(Cause { why, is_missing: false, doubt }),
+        _ => None,
+    })
 }
 
 /// The plan for an unrecovered database.
-pub(crate) fn plan(request: &Request<'_>, cause: &NotVerified, damage: &Damage, search: Search) -> Plan {
+pub(crate) fn plan(request: &Request<'_>, cause: &Cause<'_>, damage: &Damage, search: Search) -> Plan {
     let name = &request.report.database.name;
     let (inspect, again) = unverified::steps(request.report, request.paths);
     let mut steps = vec![find_log(request, cause)];
     // The log explains why messages were demoted, so its step stands for them too.
-    let is_answered =
-        |step: &Step| [cause.limit.id, limits::DEMOTED_LOG.id].iter().any(|id| step.rests_on.contains(id));
+    let is_answered = |step: &Step| [cause.id(), limits::DEMOTED_LOG.id].iter().any(|id| step.rests_on.contains(id));
     steps.extend(inspect.into_iter().filter(|step| !is_answered(step)));
     steps.push(export(request, cause, damage));
     let restore = search.usable.as_ref().map(|usable| {
         let why = "the log that a page restore needs is missing or cannot be used";
         let mut step = database_restore(request, damage, (usable, Model::of(request.database)), (why, false));
-        step.rests_on.insert(cause.limit.id);
+        step.rests_on.insert(cause.id());
         step
     });
     let is_in_backup = restore.is_some();
@@ -69,32 +81,19 @@ pub(crate) fn plan(request: &Request<'_>, cause: &NotVerified, damage: &Damage, 
         0 if damage.is_empty() => String::new(),
         pages => format!(" Also, {}.", counted_pages(pages)),
     };
-    let sentence = format!("{name} was not recovered: {}.{too}", short(&cause.reason));
+    let sentence = format!("{name} was not recovered: it was not shut down cleanly, and {}.{too}", cause.why);
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
     Plan { situation: Situation::NotRecovered, sentence, steps, losses, rejected }
 }
 
-/// The reason without its last part, which says what the check did.
-fn short(reason: &str) -> &str {
-    reason.rsplit_once("; ").map_or(reason, |(short, _)| short)
-}
-
-fn is_missing(cause: &NotVerified) -> bool {
-    cause.limit.id == limits::RECOVERY_NONE.id
-}
-
-fn find_log(request: &Request<'_>, cause: &NotVerified) -> Step {
-    let files: Vec<&FileRow> = request.database.files.iter().filter(|file| file.file_type == LOG).collect();
-    let mut named: Vec<String> =
-        files.iter().take(MOST_NAMED).map(|file| format!("{} ({})", file.physical_name, file.logical_name)).collect();
-    if let Some(more) = files.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        named.push(format!("{more} more"));
-    }
-    let catalog = match named.as_slice() {
-        [] => "The catalog does not name the files of the log".to_owned(),
-        named => format!("On the server, the log was {}", named.join(", ")),
+fn find_log(request: &Request<'_>, cause: &Cause<'_>) -> Step {
+    let files = request.database.files.iter().filter(|file| file.file_type == LOG);
+    let files: Vec<String> = files.map(|file| format!("{} ({})", file.physical_name, file.logical_name)).collect();
+    let catalog = match files.is_empty() {
+        true => "The catalog does not name the files of the log".to_owned(),
+        false => format!("On the server, the log was {}", named(&files)),
     };
-    let (title, server) = match is_missing(cause) {
+    let (title, server) = match cause.is_missing {
         true => (
             "Look for the log",
             "Without the log, a server does not open these files: it reports message 17207 or 5120 and then 945, or 1813 when it \
@@ -108,19 +107,20 @@ fn find_log(request: &Request<'_>, cause: &NotVerified) -> Step {
     };
     let mut step = Step::new(Action::Inspect, title);
     step.reason = format!(
-        "{}. {catalog}: look on all volumes of the server, in snapshots of these volumes, and in backups of the machine. Only \
+        "The database was not shut down cleanly, and {}. {catalog}: look on all volumes of the server, in snapshots of these \
+         volumes, and in backups of the machine. Only \
          the log of the same moment helps; the check says whether a log belongs to these files. {server}. 'mdfsck extract \
          --recovered' needs this log too.",
-        capitalized(short(&cause.reason))
+        cause.why
     );
     step.risk = "None: nothing is changed.".to_owned();
     step.command = Some(format!("mdfsck check {} LOG", request.paths));
-    step.sql = vec![format!("-- {}", cause.limit.action)];
-    step.rests_on.insert(cause.limit.id);
+    step.sql = vec![format!("-- {}", cause.doubt.kind.limit().action)];
+    step.rests_on.insert(cause.id());
     step
 }
 
-fn export(request: &Request<'_>, cause: &NotVerified, damage: &Damage) -> Step {
+fn export(request: &Request<'_>, cause: &Cause<'_>, damage: &Damage) -> Step {
     let mut step = Step::new(Action::Export, "Save the rows as they are in the files");
     let doubtful = request.report.demoted.iter().count();
     let contradictions = match doubtful {
@@ -137,28 +137,24 @@ fn export(request: &Request<'_>, cause: &NotVerified, damage: &Damage) -> Step {
         .to_owned();
     let damaged = if damage.is_empty() { "" } else { " --damaged" };
     step.command = Some(format!("mdfsck export {} --no-log -o saved{damaged}", request.paths));
-    step.rests_on.insert(cause.limit.id);
+    step.rests_on.insert(cause.id());
     step
 }
 
-fn look_for_backup(request: &Request<'_>, cause: &NotVerified, search: &Search) -> Step {
-    let looked = match (request.backups, search.has_any) {
-        (None, _) => "No backups were given: --backups DIR names the folder with backups of this database.",
-        (Some(_), false) => "The given backups are of other databases.",
-        (Some(_), true) => "None of the given backups can be used.",
-    };
-    let mut step = Step::new(Action::Inspect, "Look for a backup");
-    step.reason = format!(
-        "{looked} A restore of the newest full backup and of all later log backups gives a consistent database. It lacks only \
-         the changes since the last log backup. Replicas of an availability group or a mirror may have all changes."
+fn look_for_backup(request: &Request<'_>, cause: &Cause<'_>, search: &Search) -> Step {
+    let mut step = look_for(
+        request,
+        search,
+        "Look for a backup",
+        "None of the given backups can be used.",
+        "A restore of the newest full backup and of all later log backups gives a consistent database. It lacks only the changes \
+         since the last log backup. Replicas of an availability group or a mirror may have all changes.",
     );
-    step.risk = "None.".to_owned();
-    step.command = Some(format!("mdfsck advise {} --backups DIR", request.paths));
-    step.rests_on.insert(cause.limit.id);
+    step.rests_on.insert(cause.id());
     step
 }
 
-fn rebuild_log(request: &Request<'_>, cause: &NotVerified, damage: &Damage) -> Step {
+fn rebuild_log(request: &Request<'_>, cause: &Cause<'_>, damage: &Damage) -> Step {
     let name = &request.report.database.name;
     let mut step =
         Step::new(Action::RepairAllowDataLoss, "As a last resort, on a copy: let the server build a new log");
@@ -173,12 +169,13 @@ fn rebuild_log(request: &Request<'_>, cause: &NotVerified, damage: &Damage) -> S
     step.cannot_restore = Some(format!(
         "All changes that were only in the log. Transactions that were open when the server stopped stay half done.{newer}{also}"
     ));
-    step.sql = statements(name).unwrap_or(vec![BY_HAND.to_owned()]);
-    step.rests_on.insert(cause.limit.id);
+    step.sql = repair_statements(name, true);
+    step.rests_on = all_ids(damage);
+    step.rests_on.insert(cause.id());
     step
 }
 
-/// A sentence that names the objects with pages that were written after the last checkpoint; empty if there are none.
+/// A sentence about the objects with pages that were written after the last checkpoint.
 fn newer_pages(report: &Report) -> String {
     let mut objects: Vec<&NotVerified> =
         report.notes.iter().filter(|note| note.limit.id == limits::RECOVERY_NEWER_PAGES.id).collect();
@@ -187,33 +184,16 @@ fn newer_pages(report: &Report) -> String {
     }
     objects.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.scope.cmp(&b.scope)));
     let pages: u64 = objects.iter().map(|object| object.count).sum();
-    let mut named: Vec<String> =
-        objects.iter().take(MOST_NAMED).map(|object| format!("{} ({})", object.scope, object.count)).collect();
-    if let Some(more) = objects.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
-        named.push(format!("{more} more"));
-    }
+    let objects: Vec<String> = objects.iter().map(|object| format!("{} ({})", object.scope, object.count)).collect();
     let were = if pages == 1 { "page was" } else { "pages were" };
-    format!(" {pages} {were} written after the last checkpoint and may have such changes: {}.", named.join(", "))
+    format!(" {pages} {were} written after the last checkpoint and may have such changes: {}.", named(&objects))
 }
 
-fn statements(name: &str) -> Option<Vec<String>> {
-    let quoted = statements::database(name)?;
-    Some(vec![
-        "USE [master];".to_owned(),
-        "-- Copy the files of the database first, and work on the copy.".to_owned(),
-        format!("ALTER DATABASE {quoted} SET EMERGENCY;"),
-        format!("ALTER DATABASE {quoted} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"),
-        format!("DBCC CHECKDB ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
-        check_again(name),
-        "-- Find the rows that now violate constraints, in the database itself.".to_owned(),
-        format!("USE {quoted};"),
-        "DBCC CHECKCONSTRAINTS WITH ALL_CONSTRAINTS;".to_owned(),
-        "USE [master];".to_owned(),
-        format!("ALTER DATABASE {quoted} SET MULTI_USER;"),
-    ])
-}
-
-fn capitalized(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+/// The names, separated by commas. After the first [`MOST_NAMED`] names, the rest is only counted.
+fn named(names: &[String]) -> String {
+    let mut listed: Vec<String> = names.iter().take(MOST_NAMED).cloned().collect();
+    if names.len() > MOST_NAMED {
+        listed.push(format!("{} more", names.len() - MOST_NAMED));
+    }
+    listed.join(", ")
 }

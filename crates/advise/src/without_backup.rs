@@ -61,20 +61,31 @@ pub(crate) fn without_backup(request: &Request<'_>, damage: &Damage, search: &Se
 }
 
 fn look_for_backup(request: &Request<'_>, damage: &Damage, search: &Search) -> Step {
+    let mut step = look_for(
+        request,
+        search,
+        "Look for a backup first",
+        "None of the given backups has sound copies of the damaged pages.",
+        "A restore brings rows back; a repair deletes them. Older backups with all later log backups, and the replicas of an \
+         availability group or a mirror, may have intact copies of these pages: servers repair some pages from replicas \
+         automatically (sys.dm_hadr_auto_page_repair).",
+    );
+    step.rests_on = ids(damage);
+    step
+}
+
+/// A step that asks for a backup. Its reason says why no given backup helps, with `none` for backups of this database,
+/// and then `why` a backup would help.
+pub(crate) fn look_for(request: &Request<'_>, search: &Search, title: &str, none: &str, why: &str) -> Step {
     let looked = match (request.backups, search.has_any) {
         (None, _) => "No backups were given: --backups DIR names the folder with backups of this database.",
         (Some(_), false) => "The given backups are of other databases.",
-        (Some(_), true) => "None of the given backups has sound copies of the damaged pages.",
+        (Some(_), true) => none,
     };
-    let mut step = Step::new(Action::Inspect, "Look for a backup first");
-    step.reason = format!(
-        "{looked} A restore brings rows back; a repair deletes them. Older backups with all later log backups, and the replicas \
-         of an availability group or a mirror, may have intact copies of these pages: servers repair some pages from replicas \
-         automatically (sys.dm_hadr_auto_page_repair)."
-    );
+    let mut step = Step::new(Action::Inspect, title);
+    step.reason = format!("{looked} {why}");
     step.risk = "None.".to_owned();
     step.command = Some(format!("mdfsck advise {} --backups DIR", request.paths));
-    step.rests_on = ids(damage);
     step
 }
 
@@ -112,18 +123,22 @@ fn repair(request: &Request<'_>, damage: &Damage) -> Step {
          rows.",
         tables.join(", ")
     ));
-    step.sql = repair_statements(name).unwrap_or(vec![BY_HAND.to_owned()]);
+    step.sql = repair_statements(name, false);
     step.object = only_object(request, damage);
     step.pages = damage.pages().into_iter().collect();
     step.rests_on = ids(damage);
     step
 }
 
-fn repair_statements(name: &str) -> Option<Vec<String>> {
-    let quoted = statements::database(name)?;
-    Some(vec![
+/// The statements of the repair. A database that a server could not recover must be set to EMERGENCY first.
+pub(crate) fn repair_statements(name: &str, is_in_emergency: bool) -> Vec<String> {
+    let Some(quoted) = statements::database(name) else { return vec![BY_HAND.to_owned()] };
+    let mut sql = vec![
         "USE [master];".to_owned(),
         "-- Copy the files of the database first. REPAIR_ALLOW_DATA_LOSS deletes what it cannot read.".to_owned(),
+    ];
+    sql.extend(is_in_emergency.then(|| format!("ALTER DATABASE {quoted} SET EMERGENCY;")));
+    sql.extend([
         format!("ALTER DATABASE {quoted} SET SINGLE_USER WITH ROLLBACK IMMEDIATE;"),
         format!("DBCC CHECKDB ({}, REPAIR_ALLOW_DATA_LOSS) WITH NO_INFOMSGS, ALL_ERRORMSGS;", quote_text(name)),
         "-- Repeat until no error is left: one error may have hidden another.".to_owned(),
@@ -133,7 +148,8 @@ fn repair_statements(name: &str) -> Option<Vec<String>> {
         "DBCC CHECKCONSTRAINTS WITH ALL_CONSTRAINTS;".to_owned(),
         "USE [master];".to_owned(),
         format!("ALTER DATABASE {quoted} SET MULTI_USER;"),
-    ])
+    ]);
+    sql
 }
 
 /// The step for the catalog, headers and allocation maps, for which no repair exists.

@@ -190,8 +190,11 @@ pub enum RecoveryDoubtKind {
     /// Nothing was recovered: the database was not shut down cleanly and its log was not given. The text describes the
     /// situation.
     NotGiven(String),
-    /// Nothing was recovered: the log cannot be used, for this reason.
+    /// Nothing was recovered: the log is damaged, incomplete or of another point in time, for this reason. A server cannot
+    /// use this log either.
     Log(String),
+    /// Nothing was recovered: this program cannot use the log, for this reason. A server may be able to use it.
+    Unsupported(String),
     /// Pages could not be recovered, for this reason.
     Pages(String),
     /// The outcome of a distributed transaction is decided by another server.
@@ -209,7 +212,7 @@ impl RecoveryDoubtKind {
     pub fn limit(&self) -> &'static Limit {
         match self {
             Self::NotGiven(_) => &limits::RECOVERY_NONE,
-            Self::Log(_) => &limits::RECOVERY_LOG,
+            Self::Log(_) | Self::Unsupported(_) => &limits::RECOVERY_LOG,
             Self::Pages(_) => &limits::RECOVERY_PAGES,
             Self::InDoubt => &limits::RECOVERY_IN_DOUBT,
             Self::Transaction => &limits::RECOVERY_TRANSACTIONS,

@@ -7,7 +7,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use catalog::{Boot, Database, Fetched};
-use check::{RecoveryState, RecoverySummary};
+use check::{RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use format::PageId;
 use log::LogError;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
@@ -40,7 +40,7 @@ impl Outcome<'_> {
     /// The result for data files with pages that are newer than the end of the log. No page is recovered.
     pub(crate) fn of_another_moment() -> Self {
         let reason = "pages are newer than the end of the log: data files and log are from different points in time";
-        Self { pages: None, summary: Some(unusable(reason)) }
+        Self { pages: None, summary: Some(unusable(reason, RecoveryDoubtKind::Log)) }
     }
 
     /// The pages and the catalog to read. If there are recovered pages, returns these pages and their catalog;
@@ -123,7 +123,7 @@ pub(crate) fn recover<'s>(
     }
     if logs.is_empty() {
         let missing = || match reason {
-            Some(reason) => unusable(&reason),
+            Some(reason) => unusable(&reason, RecoveryDoubtKind::Log),
             None => not_given(logs::not_at_hand(database)),
         };
         return Ok(Outcome { pages: None, summary: (!is_clean && database.boot.is_some()).then(missing) });
@@ -307,7 +307,8 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
         _ if is_unusable(&refusal) => {
             warn(format!("{}; the files are read as they are, without the log", with_name(&refusal, logs)));
             // After a clean shutdown, the data files need no log.
-            let summary = (is_named || !is_clean).then(|| unusable(&cause(&refusal)));
+            let kind = if is_unsupported(&refusal) { RecoveryDoubtKind::Unsupported } else { RecoveryDoubtKind::Log };
+            let summary = (is_named || !is_clean).then(|| unusable(&cause(&refusal), kind));
             Ok(Outcome { pages: None, summary })
         }
         Refusal::Log(error) if is_named => Err(error.into()),
@@ -344,6 +345,20 @@ fn is_unusable(refusal: &Refusal) -> bool {
                     | LogError::TooOld { .. }
                     | LogError::CutOff { .. }
             )
+    )
+}
+
+/// Whether a server may be able to use a log that is unusable here. A server has the key of an encrypted log, for
+/// example, and has no limit for the number of transactions.
+fn is_unsupported(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Encrypted
+            | Refusal::Upgrade
+            | Refusal::NoBoot
+            | Refusal::TooEntangled
+            | Refusal::TooManyTransactions
+            | Refusal::Log(LogError::TooManyVlfs { .. })
     )
 }
 

@@ -15,7 +15,7 @@ use crate::buffer::is_aligned;
 use crate::changes::{ChangeKind, FileChange, StartHash};
 use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
-use crate::identify::{Archive, FileKind, Holder, identify, identify_whole};
+use crate::identify::{Archive, FileKind, Holder, identify_whole};
 use crate::positioned::{Cache, ReadAt, SharedFile, read_fully_at, will_need};
 use crate::remains::Remains;
 use crate::snapshot::{self, Snapshot, SnapshotFile};
@@ -408,17 +408,13 @@ pub(crate) fn describe(
     all: &dyn ReadAt,
 ) -> Result<Option<DataFile>, OpenError> {
     let path = path.to_owned();
-    let held = Holder::of(&path, start);
-    let (kind, remains) = match held {
-        Some(_) => (identify(start), Remains::Nothing),
-        None => identify_whole(all, start, length),
-    };
+    let (kind, remains) = identify_whole(&path, all, start, length);
     let (file_id, header_is_sound) = match kind {
         FileKind::Data { file_id, header_is_sound } => (file_id, header_is_sound),
         FileKind::Log => return Ok(None),
         FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
         FileKind::Other => {
-            return Err(match (held, Archive::of(start), remains) {
+            return Err(match (Holder::of(&path, start), Archive::of(start), remains) {
                 (Some(holder), ..) => OpenError::Held { path, what: holder.text },
                 (None, Some(archive), _) => OpenError::Compressed { path, archive },
                 (None, None, Remains::Moved { file_id, by }) => OpenError::Moved { path, file_id, by },

@@ -163,17 +163,24 @@ pub fn identify(start: &[u8]) -> FileKind {
     }
 }
 
-/// Identifies a file of `length` bytes with the first pages `start`. If the first pages do not identify it, looks at
-/// other places of `file`.
-pub(crate) fn identify_whole(file: &dyn ReadAt, start: &[u8], length: u64) -> (FileKind, Remains) {
+/// Identifies a file of `length` bytes with the first pages `start`. If the first pages do not identify it, and its name
+/// is that of a data file, looks at other places of `file`. Other files are not read at so many places, because a folder
+/// may have thousands of them.
+pub(crate) fn identify_whole(path: &Path, file: &dyn ReadAt, start: &[u8], length: u64) -> (FileKind, Remains) {
     let kind = identify(start);
-    if kind != FileKind::Other || Archive::of(start).is_some() {
+    if kind != FileKind::Other || !names_a_data_file(path) {
         return (kind, Remains::Nothing);
     }
     match Remains::of(file, length) {
         Remains::InPlace(file_id) => (FileKind::Data { file_id, header_is_sound: false }, Remains::InPlace(file_id)),
         remains => (kind, remains),
     }
+}
+
+/// Whether the name of a file has an extension of data files, possibly followed by another one, as in `a.mdf.locked`.
+pub(crate) fn names_a_data_file(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').skip(1).any(|part| part.eq_ignore_ascii_case("mdf") || part.eq_ignore_ascii_case("ndf"))
 }
 
 /// Whether `bytes` are an undamaged file header page: the type, the page ID and the protection must be correct, and the

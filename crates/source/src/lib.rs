@@ -274,7 +274,7 @@ pub fn is_data_file(path: &Path) -> bool {
         let file = SharedFile::open(path)?;
         let mut start = vec![0; identify::IDENTIFY_BYTES];
         let read = read_fully_at(&file, &mut start, 0)?;
-        let (kind, _) = identify::identify_whole(&file, start.get(..read).unwrap_or_default(), file.length()?);
+        let (kind, _) = identify::identify_whole(path, &file, start.get(..read).unwrap_or_default(), file.length()?);
         Ok(kind)
     };
     storage::is_file(path) && matches!(kind(), Ok(FileKind::Data { .. }))

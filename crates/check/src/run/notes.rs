@@ -41,7 +41,7 @@ pub(super) fn note_recovery(options: &Options, coverage: &mut Coverage) {
     for doubt in options.recovery.iter().flat_map(|recovery| &recovery.doubts) {
         let reason = match &doubt.kind {
             RecoveryDoubtKind::NotGiven(what) => limits::RECOVERY_NONE.with(&[what]),
-            RecoveryDoubtKind::Log(why) => limits::RECOVERY_LOG.with(&[why]),
+            RecoveryDoubtKind::Log(why) | RecoveryDoubtKind::Unsupported(why) => limits::RECOVERY_LOG.with(&[why]),
             RecoveryDoubtKind::Pages(why) => limits::RECOVERY_PAGES.with(&[why]),
             RecoveryDoubtKind::Contradicted(why) => limits::RECOVERY_CONTRADICTED.with(&[why]),
             kind => kind.limit().into(),

@@ -32,10 +32,10 @@ pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary 
     }
 }
 
-/// The summary for a log that belongs or may belong to the database, but cannot be used.
-pub(super) fn unusable(reason: &str) -> RecoverySummary {
-    let doubt =
-        RecoveryDoubt { kind: RecoveryDoubtKind::Log(reason.to_owned()), scope: "database".to_owned(), count: 0 };
+/// The summary for a log that belongs or may belong to the database, but cannot be used. `kind` makes the doubt from the
+/// reason.
+pub(super) fn unusable(reason: &str, kind: fn(String) -> RecoveryDoubtKind) -> RecoverySummary {
+    let doubt = RecoveryDoubt { kind: kind(reason.to_owned()), scope: "database".to_owned(), count: 0 };
     RecoverySummary { doubts: vec![doubt], ..summary_of(RecoveryState::Refused, reason) }
 }
 
@@ -128,6 +128,7 @@ pub(crate) fn report_doubts(outcome: &Outcome<'_>) -> u8 {
         let why = match &doubt.kind {
             RecoveryDoubtKind::Pages(why)
             | RecoveryDoubtKind::Log(why)
+            | RecoveryDoubtKind::Unsupported(why)
             | RecoveryDoubtKind::NotGiven(why)
             | RecoveryDoubtKind::Contradicted(why) => why,
             kind => kind.limit().reason,

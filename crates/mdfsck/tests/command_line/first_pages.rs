@@ -64,6 +64,12 @@ fn overwritten(folder: &Path) -> Result<(), Failed> {
             };
             ensure(lines.iter().filter(is_beyond).count() == 0, found)?;
         }
+        // Ransomware adds an extension. A name that is not that of a data file is not looked at so closely.
+        for (name, is_known) in [("orders.mdf.locked", true), ("orders.locked", false)] {
+            fs::copy(folder.join("hurt/orders.mdf"), folder.join(name))?;
+            let status = mdfsck(folder, &["check", name]).status.code().unwrap_or_default();
+            ensure((status & 4 == 0) == is_known, format!("{name}: {status}"))?;
+        }
         let info = mdfsck(folder, &["info", "hurt/orders.mdf"]);
         let info = text(&info.stdout);
         ensure(info.contains("its header page is damaged"), info)?;

@@ -92,6 +92,10 @@ fn is_not_verified(folder: &Path, what: &str, words: &str) {
     for kind in ["object", "finding", "demoted"] {
         assert_eq!(lines_of(&lines, kind), lines_of(&without, kind), "{what}");
     }
+    // A server can read an encrypted log, so only logs that are unusable for a server too are called lost.
+    let advice = String::from_utf8(run(folder, &["advise", "--json", MDF, LDF]).stdout).unwrap();
+    let situation = if words.contains("TDE") { "unverified" } else { "not_recovered" };
+    assert!(advice.lines().last().unwrap().contains(&format!("\"situation\":\"{situation}\"")), "{what}: {advice}");
     // Other commands must show the files without recovery, and must warn.
     let tables = run(folder, &["tables", MDF, LDF]);
     assert!(tables.status.code() == Some(16) && !tables.stdout.is_empty(), "{what}: {tables:?}");

@@ -170,7 +170,7 @@ fn search(
     if kept.iter().any(|(why, place, _)| why == Why::Damaged && place.starts_with("sys.")) {
         left.retain(|left| !leftovers::is_of_base_table(&old, left.place.0));
     }
-    // Texts without another text of the same order are listed by table: so many may stay. Names are in base tables.
+    // Each table may keep as many texts as the command lists for it. For base tables, the command lists names.
     let listed = |table: &str| match table {
         leftovers::NAMES => kept.iter().filter(|(why, ..)| *why == Why::NameOfSystem).map(|(.., count)| count).sum(),
         table => leftovers::count(kept, Why::Unchanged, table),
