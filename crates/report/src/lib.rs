@@ -62,6 +62,7 @@ use std::io;
 
 use check::{Finding, Group, Report};
 
+pub use dbcc_run::gave_up;
 pub use message::identity_behind;
 pub use tableresults::Columns;
 pub use text_table::{printable, steers};

@@ -2,7 +2,7 @@
 //! print, with the reason.
 
 use super::message::Message;
-use crate::dbcc_run::{ENDED, ENDED_BY_SERVER, SNAPSHOT_FAILED};
+use crate::dbcc_run::{SNAPSHOT_FAILED, gave_up};
 use crate::parity;
 
 /// A reason why a message that only one of the two printed is no difference.
@@ -99,11 +99,6 @@ const OF_OTHERS: [u32; 10] = [2558, 5263, 5264, 5265, 5266, 5267, 5288, 5290, 79
 const OF_LISTING: [u32; 13] = [2538, 2539, 7920, 7922, 7923, 7924, 7925, 7927, 8915, 8916, 8917, 8918, 8983];
 /// Service Broker counts.
 const BROKER_COUNTS: [u32; 8] = [9605, 9667, 9668, 9669, 9670, 9674, 9675, 9676];
-
-/// Whether a run ends early with this message.
-pub(super) fn gave_up(number: u32) -> bool {
-    u16::try_from(number).is_ok_and(|number| ENDED.contains(&number) || ENDED_BY_SERVER.contains(&number))
-}
 
 /// Whether the message says that the internal snapshot lost pages, which then read as zeros.
 pub(super) fn lost_snapshot_pages(number: u32) -> bool {

@@ -9,6 +9,7 @@ use super::lines::{self, Piece};
 use super::message::{Key, Message, Place};
 use super::table::{self, Layout};
 use super::template::Captured;
+use crate::dbcc_run::gave_up;
 use crate::heading::cut;
 
 /// Maximum size of a file of results, in bytes.
@@ -227,7 +228,7 @@ impl Results {
             return;
         }
         self.close();
-        if kinds::gave_up(message.number) {
+        if gave_up(message.number) {
             self.gave_up.insert(message.number);
         }
         let object = message.place.object.or_else(|| message.captured().as_ref().and_then(object_of));
