@@ -12,7 +12,7 @@ mod message;
 mod pair;
 mod results;
 mod table;
-mod template;
+pub(crate) mod template;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use check::registry::Phase;
 use check::registry::limits::Limit;
-use check::{Finding, Report};
+use check::{Finding, Findings, Report};
 
 use crate::listing::Listing;
 use crate::parity;
@@ -134,29 +134,33 @@ impl Comparison {
 /// Compares the results of the server with a report.
 pub fn compare(results: &Results, report: &Report) -> Comparison {
     let mut server: Left = results.findings.clone();
-    let Own { messages: mut own, phases, hidden } = Own::of(report);
+    let Own { messages: mut own, origins, hidden } = Own::of(report, &report.findings);
+    let doubted = Own::of(report, &report.demoted);
+    let hidden = hidden + doubted.hidden;
     let mut entries = Vec::new();
     for pair in pair::same(&mut server, &mut own) {
         entries.push(entry(State::Both, pair, None));
     }
-    for (pair, limit) in not_proven(&mut server, report) {
+    for (pair, limit) in not_proven(&mut server, doubted) {
         let Pair { server, own } = pair;
         let reason = Some(&kinds::NOT_PROVEN);
         entries.push(Entry { state: State::Explained, server: Some(server), own: Some(own), reason, limit });
     }
+    let (is_own_cut, is_cut) = (hidden > 0, hidden + results.hidden > 0);
     for pair in pair::related(&mut server, &mut own) {
+        // A message with the same number may be among those that are not compared.
         let reason = kinds::reason_of_numbers(pair.server.number, pair.own.number);
+        let reason = reason.or_else(|| is_cut.then_some(&kinds::TOO_MANY));
         let state = if reason.is_some() { State::Explained } else { State::OtherNumber };
         entries.push(entry(state, pair, reason));
     }
     let excuses = Excuses::of(results);
     for (key, message) in own {
-        let reason = excuses.reason(&message, phases.get(&key).copied());
+        let reason = excuses.reason(&message, origins.get(&key).map(|origin| origin.phase));
         let state = if reason.is_some() { State::Explained } else { State::MdfsckOnly };
         entries.push(Entry { state, server: None, own: Some(message), reason, limit: None });
     }
-    let is_cut = hidden > 0 || report.demoted.len() as u64 > MOST_MESSAGES as u64;
-    entries.extend(of_server(server, results, report, is_cut));
+    entries.extend(of_server(server, results, report, is_own_cut));
     entries.sort_by_cached_key(|entry| (entry.state, entry.server.as_ref().or(entry.own.as_ref()).map(Message::key)));
     let mut reasons = results.explained.clone();
     for entry in &entries {
@@ -173,19 +177,20 @@ pub fn compare(results: &Results, report: &Report) -> Comparison {
     Comparison { entries, counted, reasons, hidden }
 }
 
-/// The messages that only the server printed. `is_cut` says that this program found more than is compared.
-fn of_server(messages: Left, results: &Results, report: &Report, is_cut: bool) -> Vec<Entry> {
+/// The messages that only the server printed. `is_own_cut` says that this program found more than is compared.
+fn of_server(messages: Left, results: &Results, report: &Report, is_own_cut: bool) -> Vec<Entry> {
     let zero_pages = zero_pages(results);
+    let limits: BTreeSet<&str> = report.not_verified.iter().map(|entry| entry.limit.id).collect();
     let entry = |message: Message| {
         let is_of_snapshot = message.place.page.is_some_and(|page| zero_pages.contains(&page))
             && (kinds::is_of_zero_page(&message) || kinds::names_no_error(message.number));
         let reason = match () {
             () if is_of_snapshot => Some(&kinds::SNAPSHOT_PAGE),
-            () if is_cut => Some(&kinds::TOO_MANY),
+            () if is_own_cut => Some(&kinds::TOO_MANY),
             () => None,
         };
         let state = if reason.is_some() { State::Explained } else { State::ServerOnly };
-        let limit = limit_of(&message, report);
+        let limit = limit_of(&message, &limits);
         Entry { state, server: Some(message), own: None, reason, limit }
     };
     messages.into_values().map(entry).collect()
@@ -201,37 +206,47 @@ fn zero_pages(results: &Results) -> BTreeSet<format::PageId> {
     findings.filter(|message| kinds::is_of_zero_page(message)).filter_map(|message| message.place.page).collect()
 }
 
-/// The limit that says that this program does not look for the damage of a message: one that the report has, if there are
-/// several.
-fn limit_of(message: &Message, report: &Report) -> Option<&'static Limit> {
+/// The limit that says that this program does not look for the damage of a message. If there are several, one of
+/// `in_report`, the ids of the limits in the report.
+fn limit_of(message: &Message, in_report: &BTreeSet<&str>) -> Option<&'static Limit> {
     let number = message.wrapped().map_or(message.number, |(inner, _)| inner);
-    let is_in_report = |limit: &&Limit| report.not_verified.iter().any(|entry| entry.limit.id == limit.id);
-    parity::limits(number).find(is_in_report).or_else(|| parity::limits(number).next())
+    parity::limits(number).find(|limit| in_report.contains(limit.id)).or_else(|| parity::limits(number).next())
 }
 
 fn entry(state: State, Pair { server, own }: Pair, reason: Option<&'static Reason>) -> Entry {
     Entry { state, server: Some(server), own: Some(own), reason, limit: None }
 }
 
-/// The findings of a report as messages, with the phase of each.
+/// Findings of a report as messages, with the origin of each.
 struct Own {
     messages: Left,
-    phases: BTreeMap<message::Key, Phase>,
+    origins: BTreeMap<message::Key, Origin>,
+    /// The number of findings that were not compared, because there are too many of them.
     hidden: u64,
 }
 
+/// Where a message of this program comes from.
+struct Origin {
+    phase: Phase,
+    /// The limit that makes the finding one that is not verified.
+    demoted_by: Option<&'static Limit>,
+}
+
 impl Own {
-    fn of(report: &Report) -> Self {
-        let mut own = Self { messages: Left::new(), phases: BTreeMap::new(), hidden: 0 };
-        for finding in &report.findings {
+    fn of(report: &Report, findings: &Findings) -> Self {
+        let mut own = Self { messages: Left::new(), origins: BTreeMap::new(), hidden: 0 };
+        for finding in findings {
             let Some(message) = message_of(report, &finding) else { continue };
             let key = message.key();
-            if own.messages.len() >= MOST_MESSAGES && !own.messages.contains_key(&key) {
-                own.hidden += 1;
-                continue;
+            match own.messages.contains_key(&key) {
+                true => {}
+                false if own.messages.len() >= MOST_MESSAGES => own.hidden += 1,
+                false => {
+                    let origin = Origin { phase: finding.check.phase, demoted_by: finding.demoted_by };
+                    own.origins.insert(key.clone(), origin);
+                    own.messages.insert(key, message);
+                }
             }
-            own.phases.insert(key.clone(), finding.check.phase);
-            own.messages.entry(key).or_insert(message);
         }
         own
     }
@@ -261,21 +276,10 @@ fn message_of(report: &Report, finding: &Finding) -> Option<Message> {
 }
 
 /// Takes out the messages of the server that this program found too, but lists as not verified.
-fn not_proven(server: &mut Left, report: &Report) -> Vec<(Pair, Option<&'static Limit>)> {
-    let mut doubted = Left::new();
-    let mut limits = BTreeMap::new();
-    for finding in report.demoted.iter().take(MOST_MESSAGES) {
-        if let Some(message) = message_of(report, &finding) {
-            limits.insert(message.key(), finding.demoted_by);
-            doubted.insert(message.key(), message);
-        }
-    }
-    let pairs = pair::same(server, &mut doubted);
-    pairs
-        .into_iter()
-        .map(|pair| (limits.get(&pair.own.key()).copied().flatten(), pair))
-        .map(|(limit, pair)| (pair, limit))
-        .collect()
+fn not_proven(server: &mut Left, mut doubted: Own) -> Vec<(Pair, Option<&'static Limit>)> {
+    let pairs = pair::same(server, &mut doubted.messages);
+    let limit = |pair: &Pair| doubted.origins.get(&pair.own.key())?.demoted_by;
+    pairs.into_iter().map(|pair| (limit(&pair), pair)).map(|(limit, pair)| (pair, limit)).collect()
 }
 
 /// What the server did not look for.

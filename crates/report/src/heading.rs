@@ -7,6 +7,8 @@ use std::ops::RangeInclusive;
 pub(crate) const LEVELS: RangeInclusive<u32> = 10..=25;
 /// The message about a scheduler that does not yield. Error logs have it with severity 1.
 const WITH_LOW_SEVERITY: u32 = 17883;
+/// The labels of English clients, and those of English error logs.
+const ENGLISH: [[&str; 3]; 2] = [["Msg ", " Level ", " State "], ["Error: ", " Severity: ", " State: "]];
 /// Maximum number of characters in front of a number: `Msg`, `Schweregrad`, `серьезность`.
 pub(crate) const LONGEST_LABEL: usize = 24;
 
@@ -16,7 +18,7 @@ pub(crate) struct Heading {
     pub(crate) number: u32,
     pub(crate) level: u8,
     pub(crate) state: u8,
-    /// Whether the labels are those of an English client: `Msg`, `Level` and `State`.
+    /// Whether the labels are those of an English client or error log.
     pub(crate) is_english: bool,
 }
 
@@ -31,7 +33,7 @@ impl Heading {
             number,
             level: u8::try_from(level).ok().filter(|_| is_level)?,
             state: u8::try_from(state).ok()?,
-            is_english: [first, second, third] == ["Msg ", " Level ", " State "],
+            is_english: ENGLISH.contains(&[first, second, third]),
         };
         Some((heading, rest))
     }
@@ -52,7 +54,7 @@ pub(crate) fn separated(text: &str) -> Option<&str> {
     text.trim_start().strip_prefix([',', '，', '、', ';'])
 }
 
-/// The number at the start of a text, and the text behind it. A longer row of digits than message numbers have is none.
+/// The number at the start of a text, and the text behind it. `None` if there are more digits than a message number has.
 pub(crate) fn digits(text: &str) -> Option<(u32, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(length).filter(|_| (1..=9).contains(&length))?;

@@ -181,9 +181,10 @@ const RELATED: [&[u32]; 9] = [
     &[5285, 7902, 7967, 7976, 7991],
 ];
 
-/// Whether a message of the server and one of this program are about the same kind of damage.
-pub(super) fn are_related(one: u32, other: u32) -> bool {
-    RELATED.iter().any(|group| group.contains(&one) && group.contains(&other)) || parity::is_in(one, other)
+/// Whether a message of the server with the number `server` and one of this program with the number `own` are about the
+/// same kind of damage.
+pub(super) fn are_related(server: u32, own: u32) -> bool {
+    RELATED.iter().any(|group| group.contains(&server) && group.contains(&own)) || parity::is_in(server, own)
 }
 
 /// The reason why two related messages have different numbers; `None` if they should have the same number.
@@ -194,7 +195,7 @@ pub(super) fn reason_of_numbers(server: u32, own: u32) -> Option<&'static Reason
     parity::is_in(server, own).then_some(&OWN_NUMBER)
 }
 
-/// Whether the server prints `one` in place of `other` if it has no metadata for the allocation unit.
+/// Whether the server prints one of the two numbers in place of the other if it has no metadata for the allocation unit.
 fn is_without_metadata(one: u32, other: u32) -> bool {
     const WITH: [u32; 7] = [8909, 8938, 8939, 8941, 8942, 8943, 8944];
     let is_without = |number: u32| number == 5233 || number == 5256;

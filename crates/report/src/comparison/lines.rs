@@ -3,8 +3,8 @@
 use super::message::{LONGEST, Message};
 use crate::heading::{Heading, LEVELS, cut, digits, separated, start};
 
-/// The beginnings of lines, in small letters, that a client prints when a command has ended. Before them, a command
-/// without messages prints nothing.
+/// The beginnings, in small letters, of lines that a client prints when a command has ended. A text that has such a line
+/// but no message is the output of a command that printed no message.
 const ENDS: [&str; 3] = ["commands completed successfully", "completion time", "changed database context"];
 /// Messages of level 10, which DBCC prints without a heading: the beginning, what follows somewhere, and the number.
 const UNHEADED: [(&str, &str, u32); 26] = [
@@ -112,9 +112,13 @@ fn of_client<'a>(line: &str) -> Option<Piece<'a>> {
 
 /// The number of a message that a line is without a heading.
 pub(super) fn unheaded(line: &str) -> Option<u32> {
-    let line = line.trim();
-    if line.starts_with("CHECK") && line.contains(" fixed ") {
-        return Some(8912);
+    let mut line = line.trim();
+    // The name in a total may be any text, such as that of another total.
+    if line.starts_with("CHECK") {
+        line = line.split(['\'', '"']).next().unwrap_or_default();
+        if line.contains(" fixed ") {
+            return Some(8912);
+        }
     }
     let is_it = |(begin, part, _): &&(&str, &str, u32)| line.starts_with(begin) && line.contains(part);
     UNHEADED.iter().find(is_it).map(|(.., number)| *number)

@@ -188,7 +188,7 @@ impl Results {
     pub fn is_whole(&self) -> bool {
         let has_all = match self.total {
             Some(total) => self.errors >= total,
-            None => self.is_localized || (self.errors == 0 && self.may_be_sound_without_total()),
+            None => self.errors == 0 && self.may_be_sound_without_total(),
         };
         let is_compared = self.hidden == 0 && self.hidden_counts == 0;
         has_all && self.gave_up.is_empty() && self.not_understood == 0 && is_compared
@@ -260,8 +260,10 @@ impl Results {
 
     /// Reads the totals: of the database, or of the table of CHECKTABLE.
     fn add_total(&mut self, message: &Message, databases: &mut BTreeSet<String>) {
-        let before = message.text.split(['\'', '"']).next().unwrap_or_default();
-        let mut numbers = digits(before);
+        let (before, rest) = message.text.split_once(['\'', '"']).unwrap_or((&message.text, ""));
+        // In some languages, the name of the database precedes the numbers.
+        let behind = rest.rsplit_once(['\'', '"']).map_or("", |(_, behind)| behind);
+        let mut numbers = digits(before).chain(digits(behind));
         let Some((allocation, consistency)) = numbers.next().zip(numbers.next()) else { return };
         let errors = allocation.saturating_add(consistency);
         match message.number {

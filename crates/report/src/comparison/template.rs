@@ -221,7 +221,7 @@ fn guessed_row(text: &str) -> Option<(PageId, Option<u16>)> {
 
 /// The object and the index in a localized 8951 or 8952: a table and an index, each with its ID in parentheses behind its
 /// name. `None` if the text has another number of IDs, since a name may have any text.
-pub(super) fn guessed_index(text: &str) -> Option<(i32, i32)> {
+pub(crate) fn guessed_index(text: &str) -> Option<(i32, i32)> {
     let outside = text.split('\'').step_by(2).collect::<String>();
     let id = |(at, _): (usize, &str)| {
         let (inside, _) = start(outside.get(at + 1..)?, LONGEST_ADDRESS).split_once(')')?;

@@ -12,6 +12,7 @@ use crate::tests::transcripts::{CASE_17, case_17};
 
 mod cases;
 mod forms;
+mod many;
 
 fn read(text: &str) -> Results {
     Results::read(text.as_bytes()).unwrap()
@@ -255,74 +256,6 @@ fn the_output_names_places_numbers_and_reasons() {
     let (text, json) = texts(&read(CASE_24), &own);
     insta::assert_snapshot!("text", text);
     insta::assert_snapshot!("json", json);
-}
-
-#[test]
-fn more_messages_than_fit_are_counted_as_not_compared() {
-    let message = |page| format!("Msg 8939, Level 16, State 1, Line 1\nTable error: page (1:{page}).\n");
-    let text: String = (1..MOST_MESSAGES + 11).map(message).collect();
-    let results = read(&text);
-    assert_eq!((results.findings.len(), results.hidden), (MOST_MESSAGES, 10));
-    let mut own = report("D", 7);
-    own.findings = (1..MOST_MESSAGES as u32 + 11)
-        .map(|page| {
-            Finding::new(&registry::PAGE_HEADER).owner(Owner::unknown(AllocUnitId(0))).page(PageId::new(1, page))
-        })
-        .collect::<Vec<_>>()
-        .into();
-    let comparison = compare(&results, &own);
-    assert_eq!((comparison.hidden, comparison.count(State::Both)), (20, MOST_MESSAGES));
-    let (text, json) = texts(&results, &own);
-    assert!(text.contains("\n20 errors or counts were not compared: there are more than 1000.\n"), "{text}");
-    assert!(json.lines().next().is_some_and(|head| head.contains("\"hidden\":20,")), "{json}");
-}
-
-#[test]
-fn what_may_be_among_the_errors_that_are_not_compared_is_no_difference() {
-    let message = |page| format!("Msg 8939, Level 16, State 1, Line 1\nTable error: page (1:{page}).\n");
-    let finding =
-        |page| Finding::new(&registry::PAGE_HEADER).owner(Owner::unknown(AllocUnitId(0))).page(PageId::new(1, page));
-    let many = 1..MOST_MESSAGES as u32 + 2;
-    let last = MOST_MESSAGES as u32 + 1;
-    let mut own = report("D", 7);
-    // The server's message about the last page is hidden.
-    own.findings = vec![finding(last)].into();
-    let comparison = compare(&read(&many.clone().map(message).collect::<String>()), &own);
-    assert_eq!(comparison.count(State::MdfsckOnly), 0);
-    assert_eq!(comparison.reasons[&kinds::TOO_MANY], BTreeMap::from([(8939, 1)]));
-    // The finding about the last page is hidden.
-    own.findings = many.map(finding).collect::<Vec<_>>().into();
-    let comparison = compare(&read(&message(last)), &own);
-    assert_eq!((comparison.count(State::ServerOnly), comparison.hidden), (0, 1));
-    assert_eq!(comparison.reasons[&kinds::TOO_MANY], BTreeMap::from([(8939, 1)]));
-}
-
-#[test]
-fn each_of_many_messages_about_one_page_finds_its_partner() {
-    let message = |slot| {
-        format!(
-            "Msg 8941, Level 16, State 1, Line 1\nTable error: {}, page (1:153). Test (sorted [i].offset >= PAGEHEADSIZE) failed. Slot {slot}, offset 0x1 is invalid.\n",
-            "Object ID 2105058535, index ID 0, partition ID 72057594037879808, alloc unit ID 72057594039697408 (type In-row data)"
-        )
-    };
-    let results = read(&(0..500).map(message).collect::<String>());
-    let mut own = report("D", 7);
-    let record = |slot| Finding::new(&registry::RECORD_AUDIT).owner(heap()).at(PageId::new(1, 153), slot);
-    own.findings = (0..500).map(record).collect::<Vec<_>>().into();
-    assert_eq!(compare(&results, &own).count(State::OtherNumber), 500);
-}
-
-#[test]
-fn pages_between_two_damaged_maps_are_looked_up_in_ranges_without_overlap() {
-    let ranges = merged(vec![(1, 500, 600), (3, 1, 2), (1, 0, 99), (1, 100, 120), (1, 90, 110)]);
-    assert_eq!(ranges, [(1, 0, 120), (1, 500, 600), (3, 1, 2)]);
-    let results = read("");
-    let excuses = Excuses { intervals: ranges, ..Excuses::of(&results) };
-    for (file, page, expected) in
-        [(1, 0, true), (1, 120, true), (1, 121, false), (1, 499, false), (1, 600, true), (2, 1, false), (3, 3, false)]
-    {
-        assert_eq!(excuses.is_in_interval(PageId::new(file, page)), expected, "({file}:{page})");
-    }
 }
 
 #[test]

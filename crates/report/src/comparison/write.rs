@@ -205,7 +205,13 @@ fn head(results: &Results, report: &Report, comparison: &Comparison, out: &mut d
     } else if let Some(total) = results.total.filter(|&total| total > results.errors) {
         writeln!(out, "The last line counts {total} errors, but the results contain {}.", results.errors)?;
     } else if !results.is_whole() && results.total.is_none() {
-        writeln!(out, "The line with the number of errors is missing, so the results may be an excerpt.")?;
+        match results.is_localized {
+            true => writeln!(
+                out,
+                "The line with the number of errors is known only in English, so the results may be an excerpt."
+            )?,
+            false => writeln!(out, "The line with the number of errors is missing, so the results may be an excerpt.")?,
+        }
     }
     Ok(())
 }

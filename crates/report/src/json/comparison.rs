@@ -39,7 +39,7 @@ pub(crate) struct ComparisonHead<'a> {
     pub(crate) not_understood: u64,
     /// Number of errors and counts of both programs that were not compared, because there are more than 100,000.
     pub(crate) hidden: u64,
-    /// Whether the results contain all errors of a finished run.
+    /// Whether the results are known to contain all errors of a finished run.
     pub(crate) whole: bool,
 }
 

@@ -14,7 +14,8 @@ fn a_localized_server_is_compared_by_numbers() {
                 消息 8939，级别 16，状态 98，第 1 行\n表错误: 对象 ID 2105058535，索引 ID 0，分区 ID 72057594037879808，分配单元 ID \
                 72057594039697408 (类型为 In-row data)，页 (1:153)。测试(IS_OFF (BUF_IOERR, pBUF->bstat))失败。值为 12716041 和 -4。\n";
     let results = read(text);
-    assert!(results.is_localized && results.is_whole());
+    assert!(results.is_localized && !results.is_whole(), "no line with the number of errors is known");
+    assert!(texts(&results, &case_24()).0.contains("known only in English"));
     assert_eq!(entries(&results, &case_24()), [(State::Both, 8928, 8928), (State::Both, 8939, 8939)]);
     for heading in [
         "Meldung 8928, Ebene 16, Status 1, Zeile 1",
@@ -30,6 +31,40 @@ fn a_localized_server_is_compared_by_numbers() {
             results.findings.values().map(|message| (message.number, message.level, message.state)).collect();
         assert_eq!(messages, [(8928, 16, 1)], "{heading}");
     }
+}
+
+#[test]
+fn a_heading_of_an_english_error_log_is_not_localized() {
+    let results = read("Error: 8939, Severity: 16, State: 98.\nTable error: page (1:153).\n");
+    let found: Vec<_> = results.findings.values().map(|message| (message.number, message.text.as_str())).collect();
+    assert_eq!((found, results.is_localized), (vec![(8939, "Table error: page (1:153).")], false));
+    assert!(read("Fehler: 8939, Schweregrad: 16, Status: 98.\n(1:153)\n").is_localized);
+}
+
+#[test]
+fn the_total_of_a_localized_table_is_read_on_both_sides_of_the_name() {
+    for total in
+        ["CHECKDB 在数据库 'D2' 中发现 0 个分配错误和 1 个一致性错误。", "CHECKDB hat 0 und 1 Fehler in 'D2' gefunden."]
+    {
+        let text = |errors: u32| {
+            let total = total.replace(" 1 ", &format!(" {errors} "));
+            format!("Error,Level,State,MessageText\n8928,16,1,(1:5) x\n8989,10,1,{total}\n")
+        };
+        let results = read(&text(1));
+        assert_eq!((results.total, results.database.as_deref()), (Some(1), Some("D2")), "{total}");
+        assert!(results.is_whole() && !read(&text(2)).is_whole(), "{total}");
+    }
+}
+
+#[test]
+fn a_name_in_a_total_does_not_make_it_another_line() {
+    let total =
+        |name: &str| format!("CHECKDB found 0 allocation errors and 0 consistency errors in database '{name}'.");
+    for name in ["a fixed b", "a consistency errors in table b", "a errors not associated with any single object"] {
+        assert_eq!(lines::unheaded(&total(name)), Some(8989), "{name}");
+        assert!(read(&total(name)).is_whole(), "{name}");
+    }
+    assert_eq!(lines::unheaded(&total("D").replace("found", "fixed")), Some(8912));
 }
 
 #[test]
@@ -121,13 +156,13 @@ fn rows_of_localized_messages_are_told_by_the_message_after_them() {
 
 #[test]
 fn a_long_line_is_cut_between_characters() {
-    // The cut is inside a character.
-    let text = format!("Msg 8928, Level 16, State 1, Line 1\n(1:5) {}(1:6)\n", "é".repeat(5000) + "x");
+    // The first letter has one byte, and each other letter has two, so that each cut is inside a letter.
+    let text = format!("Msg 8928, Level 16, State 1, Line 1\n(1:5) x{}\n", "é".repeat(5000));
     let mut texts = 0;
     lines::read(&format!("{text}{}", " é".repeat(30_000)), |piece| {
         if let lines::Piece::Message(message) = piece {
             texts += 1;
-            assert!(message.text.len() <= 480 && message.place.to_string() == "page (1:5)");
+            assert_eq!((message.text.len(), message.place.to_string().as_str()), (479, "page (1:5)"));
         }
     });
     assert_eq!(texts, 1);
