@@ -79,9 +79,11 @@ struct Seen {
     index: Option<u32>,
     /// Whether a message is not about a nonclustered index, or names no index.
     is_of_rows: bool,
-    /// The least and the largest number of errors that a total gives.
+    /// The lowest number of errors in a total, and the sum of the numbers in all totals.
     least_errors: Option<u64>,
-    most_errors: Option<u64>,
+    errors: u64,
+    /// Whether a message is a total that a command prints at its end.
+    is_end: bool,
     /// Whether a message names a file of the hidden snapshot of DBCC.
     is_of_snapshot: bool,
 }
@@ -112,7 +114,8 @@ impl Seen {
         self.index = [self.index, other.index].into_iter().flatten().min();
         self.is_of_rows |= other.is_of_rows;
         self.least_errors = [self.least_errors, other.least_errors].into_iter().flatten().min();
-        self.most_errors = self.most_errors.max(other.most_errors);
+        self.errors = self.errors.saturating_add(other.errors);
+        self.is_end |= other.is_end;
         self.is_of_snapshot |= other.is_of_snapshot;
     }
 }

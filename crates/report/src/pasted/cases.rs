@@ -12,7 +12,10 @@ const ORDER_OF_BACKUPS: [u16; 5] = [3136, 3159, 4305, 4312, 4326];
 const LOST_WRITE: [u16; 4] = [605, 3448, 3456, 5278];
 
 /// Messages that continue a finding, and that no total counts.
-const DETAILS: [u16; 3] = [8955, 8956, 8988];
+pub(super) const DETAILS: [u16; 3] = [8955, 8956, 8988];
+
+/// The totals of a run, by the message that has them. Each way to count gives all errors of a run that reached its end.
+const TOTALS: [&[u16]; 3] = [&[8989], &[8957], &[8954, 8990]];
 
 /// What to do next: a sentence, and the command to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,18 +53,24 @@ impl<'a> View<'a> {
     }
 
     /// Whether a check reached its end, all of its findings are here, all of them are about nonclustered indexes, and no
-    /// other message is about damage.
+    /// other message is about damage. If the text has several checks, it has the findings of all of them.
     fn loses_no_row(&self) -> bool {
         let is_finding = |event: &&Event| matches!(event.explained, Explained::Check(_));
         let is_counted = |event: &&Event| is_finding(event) && !DETAILS.contains(&event.number);
         let found: u64 = self.own.events.iter().filter(is_counted).map(|event| event.seen.count).sum();
-        let total = self.all().filter_map(|event| event.seen.most_errors).max();
+        let total = |numbers: &&[u16]| -> u64 {
+            let counted = self.all().filter(|event| numbers.contains(&event.number));
+            counted.fold(0, |sum, event| sum.saturating_add(event.seen.errors))
+        };
+        let total = TOTALS.iter().map(total).max().unwrap_or_default();
         let is_of_rows = |event: &Event| {
             let is_below =
                 matches!(event.rank.layer, Layer::Files | Layer::Log | Layer::Pages | Layer::Recovery | Layer::State);
-            is_below || event.seen.is_of_rows || matches!(event.number, 823 | 8986)
+            // A row that only an index has (8952) may be a row that the table has lost.
+            is_below || event.seen.is_of_rows || matches!(event.number, 823 | 8952 | 8986)
         };
-        let has_all = self.is_whole && total.is_some_and(|total| (1..=found).contains(&total));
+        let has_end = self.all().any(|event| event.seen.is_end);
+        let has_all = self.is_whole && has_end && (1..=found).contains(&total);
         has_all && !self.is_cut_off() && !self.all().any(is_of_rows)
     }
 

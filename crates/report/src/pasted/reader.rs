@@ -6,10 +6,12 @@ use std::io::{self, Read};
 use events::error_log::Line;
 use events::{Lines, Moment};
 
+use super::cases::DETAILS;
 use super::cause::{Layer, Rank};
 use super::header::{self, Header};
 use super::places::{Database, Places, short};
 use super::{Event, Explained, Group, MOST_EVENTS, Pasted, Seen};
+use crate::comparison::template::guessed_index;
 use crate::heading::cut;
 use crate::server_messages::OS_ERRORS;
 
@@ -231,6 +233,13 @@ impl Reader {
         let named = places.object.clone().filter(|_| layer != Layer::Totals || number == 8990).map(Object::Named);
         let object = places.object_id.map(Object::Id).or(named);
         let total = total(number, text);
+        // CHECKDB prints the total of each table too, before that of the database.
+        let is_end = matches!(number, 8957 | 8989) || number == 8990 && text.contains("CHECKTABLE found ");
+        let index = match number {
+            8951 | 8952 => guessed_index(text).and_then(|(_, index)| u32::try_from(index).ok()),
+            _ => places.index,
+        };
+        let index = index.filter(|_| layer == Layer::Findings);
         let is_os_error_of = matches!(layer, Layer::Storage | Layer::Files | Layer::Backup | Layer::Log);
         self.add(
             (of, object, number),
@@ -239,10 +248,13 @@ impl Reader {
                 files: places.file.into_iter().collect(),
                 os_error: header::os_error(text).filter(|_| is_os_error_of),
                 state: header.state,
-                index: places.index.filter(|_| layer == Layer::Findings),
-                is_of_rows: layer == Layer::Findings && !places.index.is_some_and(is_nonclustered),
+                index,
+                is_of_rows: layer == Layer::Findings
+                    && !DETAILS.contains(&number)
+                    && !index.is_some_and(is_nonclustered),
                 least_errors: total,
-                most_errors: total,
+                errors: total.unwrap_or_default(),
+                is_end: is_end && total.is_some(),
                 is_of_snapshot: places.is_of_snapshot,
                 ..self.seen(at)
             },
@@ -361,12 +373,11 @@ fn is_nonclustered(index: u32) -> bool {
 
 /// The number of errors that a total gives: `found 3 errors`, `found 0 allocation errors and 2 consistency errors`.
 fn total(number: u16, text: &str) -> Option<u64> {
-    if !matches!(number, 8954 | 8957 | 8989 | 8990) {
-        return None;
+    // A name may contain ` found `.
+    let before = |mark: &str| text.split_once(mark)?.0.rsplit(' ').next()?.parse::<u64>().ok();
+    match number {
+        8957 => before(" errors and repaired "),
+        8954 | 8989 | 8990 => Some(before(" allocation errors and ")?.saturating_add(before(" consistency errors ")?)),
+        _ => None,
     }
-    let (_, rest) = text.split_once(" found ")?;
-    let (first, rest) = rest.split_once(' ')?;
-    let second = rest.split_once(" errors and ").and_then(|(_, rest)| rest.split_once(" consistency"));
-    let second: u64 = second.map_or(Ok(0), |(second, _)| second.parse()).ok()?;
-    Some(first.parse::<u64>().ok()?.saturating_add(second))
 }
