@@ -9,9 +9,10 @@ x='[A-Za-z0-9]'
 name=".mdfsck-$x$x$x$x$x$x"
 
 # mdfsck ends this script and its children after Ctrl+C. A step of btrfs must not end half-way, so each runs in a session of its own,
-# and the script waits for it.
+# and the script waits for it. If mdfsck kills this script meanwhile, the shell around the step still has stdout open. So mdfsck knows
+# that the step still runs, and leaves the removal to a later run.
 trap 'exit 143' INT TERM HUP
-step() { setsid "$@"; }
+step() { setsid sh -c '"$@" >/dev/null; exit $?' step "$@"; }
 
 # The root of the subvolume of a path has inode 256.
 subvolume() {
@@ -42,7 +43,7 @@ create)
         path=${path#"${root%/}"}
         echo "$folder/snapshot$path"
     done
-    step btrfs subvolume snapshot -r "$root" "$folder/snapshot" >/dev/null
+    step btrfs subvolume snapshot -r "$root" "$folder/snapshot"
     ;;
 remove)
     shift
@@ -58,7 +59,7 @@ remove)
         before=${line%%/$name/snapshot*}
         own=${line#"$before"/}
         folder=$before/${own%%/*}
-        [ ! -e "$folder/snapshot" ] || step btrfs subvolume delete "$folder/snapshot" >/dev/null
+        [ ! -e "$folder/snapshot" ] || step btrfs subvolume delete "$folder/snapshot"
         [ ! -e "$folder" ] || rmdir -- "$folder"
     done
     ;;

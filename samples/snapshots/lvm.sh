@@ -11,9 +11,10 @@ x='[A-Za-z0-9]'
 name="mdfsck-$x$x$x$x$x$x"
 
 # mdfsck ends this script and its children after Ctrl+C. A step of LVM that was ended half-way leaves volumes that only LVM can mend,
-# so each runs in a session of its own, and the script waits for it.
+# so each runs in a session of its own, and the script waits for it. If mdfsck kills this script meanwhile, the shell around the step
+# still has stdout open. So mdfsck knows that the step still runs, and leaves the removal to a later run.
 trap 'exit 143' INT TERM HUP
-step() { setsid "$@"; }
+step() { setsid sh -c '"$@" >/dev/null; exit $?' step "$@"; }
 
 case ${1-} in create | remove) size= ;; *) size=${1-} && shift ;; esac
 case ${1-} in
@@ -40,11 +41,11 @@ create)
         echo "$mount${path#"${target%/}"}"
     done
     if [ -n "$thin" ]; then
-        step lvcreate --quiet --snapshot --setactivationskip n --name "$own" "$lv" >/dev/null
+        step lvcreate --quiet --snapshot --setactivationskip n --name "$own" "$lv"
     elif [ -n "$size" ]; then
-        step lvcreate --quiet --snapshot --size "$size" --name "$own" "$lv" >/dev/null
+        step lvcreate --quiet --snapshot --size "$size" --name "$own" "$lv"
     else
-        step lvcreate --quiet --snapshot --extents 10%ORIGIN --name "$own" "$lv" >/dev/null
+        step lvcreate --quiet --snapshot --extents 10%ORIGIN --name "$own" "$lv"
     fi
     options=ro
     # XFS refuses two file systems with the same UUID.
@@ -64,7 +65,7 @@ remove)
         own=${own%%/*}
         ! mountpoint -q "$places/$own" || step umount "$places/$own"
         lv=$(lvs --noheadings -o lv_full_name --select "lv_name=$own" | tr -d ' ')
-        [ -z "$lv" ] || step lvremove --quiet --yes "$lv" >/dev/null
+        [ -z "$lv" ] || step lvremove --quiet --yes "$lv"
         [ ! -e "$places/$own" ] || rmdir -- "$places/$own"
     done
     ;;

@@ -12,11 +12,12 @@ name=".mdfsck-$x$x$x$x$x$x"
 
 refuse() { echo "$1: is no snapshot of this script" >&2 && exit 1; }
 
-# The files of folder $1 whose names fit the other arguments of find, into folder $2. A link is copied as the file that it leads to.
+# The files of folder $1 whose names fit the other arguments of find, into folder $2. A link to a file is copied as this file. Links to
+# folders are left out, as mdfsck does not follow them.
 copy() { # FROM TO TEST...
     from=$1 to=$2
     shift 2
-    (cd -- "$from" && find -L . -name "$name" -prune -o -type f "$@" \
+    (cd -- "$from" && find . -name "$name" -prune -o -xtype f "$@" \
         -exec cp --parents --reflink=auto --preserve=mode,timestamps -t "$to" -- {} +)
 }
 

@@ -15,10 +15,36 @@ param(
 $ErrorActionPreference = 'Stop'
 # mdfsck reads UTF-8.
 [Console]::OutputEncoding = New-Object System.Text.UTF8Encoding $false
-$root = Join-Path $env:ProgramData 'mdfsck\shadows'
+# Every user may make folders in ProgramData. So this is one folder, not a folder in another one, which could be exchanged.
+$root = Join-Path $env:ProgramData 'mdfsck-shadows'
+# Administrators, and the system.
+$trusted = 'S-1-5-32-544', 'S-1-5-18' | ForEach-Object { New-Object Security.Principal.SecurityIdentifier $_ }
 $hasDiskShadow = [bool](Get-Command diskshadow.exe -ErrorAction SilentlyContinue)
 
 function Write-Note([string]$Text) { [Console]::Error.WriteLine($Text) }
+
+# Makes the folder of all snapshots, which only administrators and the system can use. What others can change there could lead the
+# commands of this script elsewhere, so a folder that others have made or can use is refused.
+function Confirm-Root {
+    $security = New-Object Security.AccessControl.DirectorySecurity
+    $security.SetAccessRuleProtection($true, $false)
+    $security.SetOwner($trusted[0])
+    foreach ($who in $trusted) {
+        $security.AddAccessRule((New-Object Security.AccessControl.FileSystemAccessRule $who, 'FullControl', 'ContainerInherit, ObjectInherit', 'None', 'Allow'))
+    }
+    # The folder has these rights from its first moment. One that exists stays as it is. PowerShell 7 has another call for this.
+    if ($PSVersionTable.PSVersion.Major -gt 5) {
+        [void][IO.FileSystemAclExtensions]::CreateDirectory($security, $root)
+    } else {
+        [void][IO.Directory]::CreateDirectory($root, $security)
+    }
+    $found = Get-Acl -LiteralPath $root
+    $sid = [Security.Principal.SecurityIdentifier]
+    $allowed = $found.GetAccessRules($true, $true, $sid) | Where-Object { $_.AccessControlType -eq 'Allow' }
+    $others = @($found.GetOwner($sid)) + @($allowed | ForEach-Object { $_.IdentityReference }) | Where-Object { $trusted -notcontains $_ }
+    $isLink = [IO.File]::GetAttributes($root) -band [IO.FileAttributes]::ReparsePoint
+    if ($isLink -or $others) { throw "${root}: is a link, or others than administrators have rights to it; remove it" }
+}
 
 # The ids of the shadow copies of a snapshot. They are written as soon as they are known, so that a shadow copy is removed even if it
 # was not yet exposed or linked.
@@ -60,6 +86,7 @@ function New-Snapshot([string[]]$Paths) {
     if (-not $hasDiskShadow -and $used.Count -gt 1) {
         throw "the paths are on $($used.Count) volumes, and without diskshadow.exe their shadow copies are not of one moment"
     }
+    Confirm-Root
     New-Item -ItemType Directory -Path $folder | Out-Null
     if (-not $hasDiskShadow) {
         $made = Invoke-CimMethod -ClassName Win32_ShadowCopy -MethodName Create -Arguments @{ Volume = $used[0]; Context = 'ClientAccessible' }
@@ -96,6 +123,8 @@ function Remove-Snapshot([string[]]$Places) {
         if ($place -notmatch $pattern -or $place -match '\\\.\.(\\|$)') { throw "${place}: is no snapshot of this script" }
         Join-Path $root $Matches[1]
     }
+    if (-not (Test-Path -LiteralPath $root)) { return }
+    Confirm-Root
     foreach ($folder in ($folders | Sort-Object -Unique | Where-Object { Test-Path -LiteralPath $_ })) {
         $ids = @(Get-IdFile $folder | Where-Object { Test-Path -LiteralPath $_ } | ForEach-Object { [IO.File]::ReadAllLines($_) })
         $shadows = Get-CimInstance Win32_ShadowCopy | Where-Object {

@@ -6,9 +6,13 @@
 set -eu
 
 # mdfsck ends this script and its children after Ctrl+C. A step of ZFS must not end half-way, so each runs in a session of its own,
-# and the script waits for it. FreeBSD has no setsid.
+# and the script waits for it. If mdfsck kills this script meanwhile, the shell around the step still has stdout open. So mdfsck knows
+# that the step still runs, and leaves the removal to a later run. FreeBSD has no setsid.
 trap 'exit 143' INT TERM HUP
-step() { if command -v setsid >/dev/null; then setsid "$@"; else "$@"; fi; }
+step() {
+    set -- sh -c '"$@" >/dev/null; exit $?' step "$@"
+    if command -v setsid >/dev/null; then setsid "$@"; else "$@"; fi
+}
 
 # The folder in which the dataset of a path is mounted. It has the folder .zfs, which may be hidden. The property mountpoint may be
 # "legacy", and then does not tell.
@@ -34,12 +38,16 @@ create)
         echo "the paths are in several pools, and ZFS makes snapshots of one moment only in one: $pools" >&2
         exit 1
     fi
+    # FreeBSD has no mountpoint. There, only datasets are noticed.
+    below='mountpoint -q --'
+    command -v mountpoint >/dev/null || below=false
     for path in "$@"; do
         mounted "$path" >/dev/null || { echo "$path: no folder above it has .zfs/snapshot" >&2 && exit 1; }
-        # The snapshot of a dataset lacks the datasets that are mounted below, and a link in it leads to the file in use.
+        # The snapshot of a dataset lacks what is mounted below, and a link in it leads to the file in use.
+        # shellcheck disable=SC2086 # $below is a command with its options
         other=$(find "$(realpath -- "$path")" -mindepth 1 -name .zfs -prune -o \
-            \( -type l -o -type d -exec test -d '{}/.zfs/snapshot' \; \) -print)
-        [ -z "$other" ] || { echo "$other: is a link or another dataset, which the snapshot lacks; name its files" >&2 && exit 1; }
+            \( -type l -o -type d \( -exec test -d '{}/.zfs/snapshot' \; -o -exec $below {} \; \) \) -print -quit)
+        [ -z "$other" ] || { echo "$other: is a link, a dataset or another file system, which the snapshot lacks; name its files" >&2 && exit 1; }
     done
     # The lines come first, so that mdfsck can have everything removed even if this script is killed.
     for path in "$@"; do

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// The interval at which the code tests whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The longest wait for a program to end, first after a request to end and then again after the program is killed.
-const MERCY: Duration = Duration::from_secs(3);
+pub(crate) const MERCY: Duration = Duration::from_secs(3);
 
 /// How the run of a program ended.
 pub(crate) enum Ended {

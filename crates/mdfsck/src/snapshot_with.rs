@@ -2,7 +2,7 @@
 //! removes it.
 //!
 //! A record of the snapshot is on disk from before the program is called until the program has removed the snapshot. So
-//! if mdfsck is killed, the next run can have the snapshot removed.
+//! if mdfsck is killed, or a step of the program outlives the program, the next run can have the snapshot removed.
 
 mod places;
 mod record;
@@ -10,10 +10,12 @@ mod record;
 mod signals;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use history::Originals;
 use source::storage;
@@ -22,13 +24,16 @@ use crate::cli::CheckArguments;
 use crate::failure::{Failure, unreadable, warn};
 use crate::keep;
 use crate::many::patterns;
-use crate::program::{self, Ended};
+use crate::program::{self, Ended, MERCY};
+use places::Own;
 use record::{Content, Record};
 
 /// The most bytes that the program may print.
 const MOST_PRINTED_BYTES: u64 = 64 << 10;
 /// The program has no time limit: a snapshot of a large volume may take long. Ctrl+C ends the program.
 const WITHOUT_LIMIT: Duration = Duration::MAX;
+/// The interval at which the code tests whether a step of a stopped program has ended.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs `act` on a snapshot of the paths, if the arguments name a program that makes snapshots. Otherwise runs `act` on
 /// the paths themselves. The snapshot is removed when `act` returns or panics, and on Unix after Ctrl+C and SIGTERM.
@@ -136,7 +141,7 @@ impl<'a> Program<'a> {
 }
 
 /// Why a program did not end with status 0; `None` if it did.
-fn problem(ended: io::Result<Ended>) -> Option<String> {
+fn problem(ended: &io::Result<Ended>) -> Option<String> {
     match ended {
         Ok(Ended::By(status)) if status.success() => None,
         Ok(Ended::By(status)) => Some(format!("it ended with {status}")),
@@ -166,31 +171,64 @@ impl<'a> Snapshot<'a> {
         let out = record.output();
         // From here on, each return removes what the program has made.
         let mut made = Self::of(program, record, originals);
-        let Some(record) = &made.record else { return Ok(made) };
+        // The signal may have arrived while snapshots of earlier runs were removed. A program that is not started need not be
+        // stopped half-way.
+        if is_stopped() {
+            return Err(Failure::quiet());
+        }
+        let ended = made.call_create(out?);
+        let copies = made.printed_copies(&ended);
+        let has_exited = matches!(ended, Ok(Ended::By(status)) if status.code().is_some());
+        if copies.is_err() && !has_exited {
+            made.leave_if_being_made();
+        }
+        made.copies = copies?;
+        Ok(made)
+    }
+
+    /// Calls the program to make the snapshot, with `out` as its stdout. On return, this process has closed `out`.
+    fn call_create(&self, out: File) -> io::Result<Ended> {
+        let mut command = self.program.command("create");
+        command.args(&self.originals).stdout(out);
+        program::run(&mut command, WITHOUT_LIMIT, &|| is_stopped() || self.has_printed_too_much())
+    }
+
+    fn has_printed_too_much(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.printed_bytes() > MOST_PRINTED_BYTES)
+    }
+
+    /// The paths in the snapshot, as the program has printed them.
+    fn printed_copies(&self, ended: &io::Result<Ended>) -> Result<Vec<PathBuf>, Failure> {
+        let Some(record) = &self.record else { return Ok(Vec::new()) };
         let cannot =
-            |cause: String| Failure::unable(format!("{}: {cause}; nothing was checked", program.call("create")));
-        // The signal may have arrived while the snapshots of killed runs were removed. A program that is not started need not
-        // be stopped half-way.
+            |cause: String| Failure::unable(format!("{}: {cause}; nothing was checked", self.program.call("create")));
         if is_stopped() {
             return Err(Failure::quiet());
         }
-        let mut command = program.command("create");
-        command.args(&made.originals).stdout(out?);
-        let is_too_long = || record.printed_bytes() > MOST_PRINTED_BYTES;
-        let ended = program::run(&mut command, WITHOUT_LIMIT, &|| is_stopped() || is_too_long());
-        if is_stopped() {
-            return Err(Failure::quiet());
-        }
-        if is_too_long() {
+        if self.has_printed_too_much() {
             let most = MOST_PRINTED_BYTES >> 10;
             return Err(cannot(format!("it printed more than {most} KB, and was stopped; it must print only paths")));
         }
         if let Some(problem) = problem(ended) {
             return Err(cannot(problem));
         }
-        let printed = record.printed()?;
-        made.copies = places::of(&made.originals, &printed).map_err(cannot)?;
-        Ok(made)
+        places::of(&self.originals, &record.printed()?).map_err(cannot)
+    }
+
+    /// Leaves the snapshot to a later run if the program was killed, and a step of it still makes the snapshot. The
+    /// program would now find nothing to remove, and the snapshot would appear later.
+    fn leave_if_being_made(&mut self) {
+        let begun = Instant::now();
+        while self.record.as_ref().is_some_and(Record::is_being_made) {
+            // What was killed needs a moment to end.
+            if begun.elapsed() < MERCY {
+                thread::sleep(PAUSE);
+            } else if let Some(record) = self.record.take() {
+                let text = "it was stopped, but a step of it still runs; a later run with --snapshot-with removes the \
+                            snapshot, as long as this file exists";
+                warn(format!("{}: {text}: {}", self.program.call("create"), record.path().display()));
+            }
+        }
     }
 
     /// Runs `act` with the paths in the snapshot.
@@ -233,8 +271,8 @@ impl<'a> Snapshot<'a> {
         };
         // A program may have printed a path of the database itself. No program is asked to remove that.
         let originals = record.content().paths.iter().map(Path::new).chain(self.originals.iter().map(PathBuf::as_path));
-        let originals: Vec<&Path> = originals.collect();
-        lines.retain(|line| places::original(Path::new(line), &originals).is_none());
+        let own = Own::of(originals);
+        lines.retain(|line| own.at(Path::new(line)).is_none());
         // A program that has printed nothing has made nothing, or nothing that could be named.
         if lines.is_empty() {
             return None;
@@ -242,7 +280,7 @@ impl<'a> Snapshot<'a> {
         let mut command = self.program.command("remove");
         // stdout is only for results.
         command.args(lines).stdout(io::stderr());
-        problem(program::run(&mut command, WITHOUT_LIMIT, &|| false))
+        problem(&program::run(&mut command, WITHOUT_LIMIT, &|| false))
     }
 }
 
@@ -264,7 +302,7 @@ fn is_stopped() -> bool {
     false
 }
 
-/// Removes the snapshots that killed runs have left, if they were made by the same program with the same arguments. No
+/// Removes the snapshots that earlier runs have left, if they were made by the same program with the same arguments. No
 /// other program is ever called, since another user may have written the record. Returns the exit-status bits.
 fn remove_left(program: Program<'_>, folder: &Path) -> u8 {
     let left = match record::left(folder) {
@@ -276,7 +314,7 @@ fn remove_left(program: Program<'_>, folder: &Path) -> u8 {
 
 fn remove_one_left(program: Program<'_>, record: Record) -> u8 {
     let (of, place) = (record.content().paths.join(", "), record.path().display().to_string());
-    let left = format!("a killed run has left a snapshot of {of}");
+    let left = format!("an earlier run has left a snapshot of {of}");
     if !record.content().is_of_this_host() {
         warn(format!("{left} on machine {}: only a run there removes it; record: {place}", record.content().host));
         return 0;
@@ -295,7 +333,7 @@ fn remove_one_left(program: Program<'_>, record: Record) -> u8 {
     match (bits, is_named) {
         (0, true) => warn(format!("{left}: removed")),
         (0, false) => warn(format!(
-            "a killed run was making a snapshot of {of}, and {} printed no path: if the snapshot exists, remove it",
+            "an earlier run was making a snapshot of {of}, and {} printed no path: if the snapshot exists, remove it",
             program.path.display()
         )),
         _ => {}

@@ -1,6 +1,6 @@
 //! The places of the files in a snapshot, as the program prints them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -66,22 +66,37 @@ pub(super) fn of(paths: &[PathBuf], printed: &[u8]) -> Result<Vec<PathBuf>, Stri
 /// # Errors
 /// If a place that the program printed, or a file there, is one of the paths itself.
 fn is_copied(places: &[PathBuf], copies: &[PathBuf], paths: &[PathBuf]) -> Result<(), String> {
-    let originals: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    match places.iter().chain(copies).find_map(|place| Some((place, original(place, &originals)?))) {
+    let own = Own::of(paths.iter().map(PathBuf::as_path));
+    match places.iter().chain(copies).find_map(|place| Some((place, own.at(place)?))) {
         Some((place, path)) => {
             let (place, path) = (place.display(), path.display());
-            Err(format!("it printed the place of {path}, but {place} is no copy of it: it is {path} itself or has it"))
+            let same = format!("it is {path} itself, or a folder that contains it");
+            Err(format!("it printed the place of {path}, but {place} is no copy of it: {same}"))
         }
         None => Ok(()),
     }
 }
 
-/// The path among `originals` that is `place` or is in the folder `place`, whatever links lead there. A snapshot may be in
-/// the folder of an original, but not the other way round.
-pub(super) fn original<'a>(place: &Path, originals: &[&'a Path]) -> Option<&'a Path> {
-    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let place = whole(place);
-    originals.iter().copied().find(|original| whole(original).starts_with(&place))
+/// The paths of the database itself, by their names without links.
+pub(super) struct Own<'a>(BTreeMap<PathBuf, &'a Path>);
+
+impl<'a> Own<'a> {
+    pub(super) fn of(paths: impl Iterator<Item = &'a Path>) -> Self {
+        Self(paths.map(|path| (without_links(path), path)).collect())
+    }
+
+    /// The path that is `place` or is in the folder `place`, whatever links lead there. A snapshot may be in the folder
+    /// of a path, but not the other way round.
+    pub(super) fn at(&self, place: &Path) -> Option<&'a Path> {
+        let place = without_links(place);
+        // The order is that of the parts of paths: what is in a folder comes right after the folder.
+        let (first, path) = self.0.range(place.clone()..).next()?;
+        first.starts_with(&place).then_some(*path)
+    }
+}
+
+fn without_links(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn count(paths: &[PathBuf]) -> String {
@@ -198,10 +213,22 @@ mod tests {
             (&one, printed(&[&data]), "is no copy of it"),
             (&one, printed(&[&links.join("a.mdf")]), "is no copy of it"),
             (&one, printed(&[&links]), "is no copy of it"),
+            (&[b.clone(), a.clone()], printed(&[&snap, &data]), "a.mdf itself, or a folder that contains it"),
         ] {
             let refused = of(paths, &printed).unwrap_err();
             assert!(refused.contains(cause), "{cause}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_path_is_found_in_each_folder_that_contains_it_and_in_no_other() {
+        let paths = ["/x/a-b/d", "/x/a/c/d", "/x/b", "/x/c.mdf"].map(Path::new);
+        let own = Own::of(paths.into_iter());
+        let at = |place: &str| own.at(Path::new(place));
+        assert_eq!(["/x/a", "/x/a/c", "/x/a/c/d"].map(at), [Some(paths[1]); 3]);
+        assert_eq!(["/x/a-b", "/x/b", "/x/c.mdf"].map(at), [paths[0], paths[2], paths[3]].map(Some));
+        assert_eq!(["/x/a/b", "/x/a/c/d/e", "/x/a-", "/x/bb", "/x/c", "/y"].map(at), [None; 6]);
+        assert!(at("/").is_some() && at("/x").is_some());
     }
 
     #[test]

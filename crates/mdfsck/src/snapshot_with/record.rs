@@ -72,7 +72,7 @@ fn whole(program: &Path) -> String {
     path.as_deref().unwrap_or(program).to_string_lossy().into_owned()
 }
 
-/// The folders of records. New records go into the first folder. Records that killed runs have left may be in any of
+/// The folders of records. New records go into the first folder. Records that earlier runs have left may be in any of
 /// them, since they may have been made without `--history`.
 ///
 /// # Errors
@@ -188,14 +188,16 @@ impl Record {
         Ok(out)
     }
 
-    /// Whether the program that a killed run has called is still running.
+    /// Whether the program that makes the snapshot, or a step of it, is still running: it has the file open into which it
+    /// prints.
     #[cfg(not(windows))]
     pub(super) fn is_being_made(&self) -> bool {
         let file = File::open(self.out());
         file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether the program that a killed run has called is still running.
+    /// Whether the program that makes the snapshot, or a step of it, is still running: it has the file open into which it
+    /// prints.
     #[cfg(windows)]
     pub(super) fn is_being_made(&self) -> bool {
         let file = File::options().append(true).open(self.out());
@@ -234,7 +236,7 @@ impl Record {
 }
 
 /// The records in a folder that no process has locked: those of killed runs, and those whose snapshots could not be
-/// removed.
+/// removed or were still being made.
 ///
 /// # Errors
 /// If the folder cannot be read.

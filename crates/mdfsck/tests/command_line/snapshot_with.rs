@@ -23,6 +23,8 @@ pub(super) fn with_snapshots_of_programs() -> Vec<(&'static str, Test)> {
         ("Ctrl+C ends a check of a snapshot, and the snapshot is removed when its files are closed", interrupted),
         ("Ctrl+C ends the program that makes a snapshot", interrupted_early),
         ("Ctrl+C does not end a step of the samples half-way", whole_steps),
+        ("a step that outlives the program after Ctrl+C leaves a snapshot that a later run removes", long_step),
+        ("each step of the samples keeps the file open by which mdfsck knows that it runs", steps_keep_stdout),
         ("Ctrl+C while an old snapshot is removed makes no new one", interrupted_before),
         ("checks of changing snapshots count for one copy in the history", one_copy),
         ("a snapshot of what has no local files, or of windows, is refused", refusals),
@@ -203,7 +205,7 @@ fn stuck(folder: &Path) -> Result<(), Failed> {
     let output = check(folder, &["d"])?;
     status(&output, 0)?;
     let said = text(&output.stderr);
-    ensure(said.contains("a killed run has left a snapshot of ") && said.contains("/hurt: removed"), said)?;
+    ensure(said.contains("an earlier run has left a snapshot of ") && said.contains("/hurt: removed"), said)?;
     ensure(verbs(folder) == ["create", "remove", "remove", "create", "remove"], format!("{:?}", calls(folder)))?;
     nothing_left(folder)
 }
@@ -269,7 +271,7 @@ fn two_at_once(folder: &Path) -> Result<(), Failed> {
     let copy = names(folder, "copy-");
     let second = check(folder, &["hurt"])?;
     status(&second, 17)?;
-    ensure(!text(&second.stderr).contains("a killed run"), format!("{second:?}"))?;
+    ensure(!text(&second.stderr).contains("an earlier run"), format!("{second:?}"))?;
     ensure(names(folder, "copy-") == copy, "the second run removed the snapshot of the first")?;
     ensure(fs::read(folder.join("results"))?.is_empty(), "a sound database")?;
     let first = first.wait_with_output()?;
@@ -330,6 +332,63 @@ fn whole_steps(folder: &Path) -> Result<(), Failed> {
     let left = names(&folder.join("d/.zfs/snapshot"), "");
     ensure(left.is_empty(), format!("{left:?} {output:?}"))?;
     nothing_left(folder)
+}
+
+/// The script of a sample, with a step that ends only when the file `go` is there.
+fn long_step(folder: &Path) -> Result<(), Failed> {
+    databases(folder)?;
+    fs::create_dir(folder.join("bin"))?;
+    // d is a subvolume of btrfs.
+    let stat = "case $* in '-f '*) echo btrfs ;; */d) echo 256 ;; *) echo 1 ;; esac\n";
+    program(&folder.join("bin"), "stat", stat)?;
+    program(
+        &folder.join("bin"),
+        "btrfs",
+        "case \"$1 $2\" in\n\
+         'subvolume snapshot') touch begun; while [ ! -e go ]; do sleep 0.02; done; mkdir \"$5\" && cp \"$4\"/* \"$5\" && touch ended ;;\n\
+         'subvolume delete') rm -r \"$3\" ;;\n\
+         esac\n",
+    )?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/snapshots/btrfs.sh");
+    program(folder, "snap", &format!("PATH=$PWD/bin:$PATH exec '{}' \"$@\"\n", script.display()))?;
+    // Not a pipe, which the step would keep open.
+    let stderr = folder.join("stderr");
+    let mut child = command(folder, &["d"]).stderr(fs::File::create(&stderr)?).spawn()?;
+    wait_for("the step", || folder.join("begun").exists())?;
+    send(&child, Signal::INT)?;
+    let status = child.wait()?;
+    let said = fs::read_to_string(&stderr)?;
+    ensure(
+        status.signal() == Some(Signal::INT.as_raw()) && !folder.join("ended").exists(),
+        format!("{status} {said}"),
+    )?;
+    ensure(said.contains("a step of it still runs; a later run"), said)?;
+    let left = || (names(&folder.join("state/mdfsck/snapshots"), "").len(), names(&folder.join("d"), ".mdfsck-").len());
+    ensure(left() == (2, 1), format!("{:?}", left()))?;
+    fs::write(folder.join("go"), "")?;
+    wait_for("the end of the step", || folder.join("ended").exists())?;
+    // The shell around the step may need a moment to end.
+    wait_for("a run that removes it", || {
+        check(folder, &["d"]).is_ok_and(|output| text(&output.stderr).contains("/d: removed"))
+    })?;
+    ensure(left() == (0, 0), format!("{:?}", left()))
+}
+
+/// The shell around each step has the stdout of the script, and no call redirects it.
+fn steps_keep_stdout(_: &Path) -> Result<(), Failed> {
+    for name in ["lvm.sh", "btrfs.sh", "zfs.sh"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/snapshots").join(name);
+        let script = fs::read_to_string(path)?;
+        let around = r#"sh -c '"$@" >/dev/null; exit $?' step "$@""#;
+        ensure(script.matches(around).count() == 1, format!("{name}: step"))?;
+        let calls = script.lines().filter_map(|line| {
+            let at_start = line.trim_start().strip_prefix("step ");
+            at_start.or_else(|| Some(line.split_once("|| step ")?.1))
+        });
+        let calls: Vec<&str> = calls.collect();
+        ensure(!calls.is_empty() && calls.iter().all(|call| !call.contains('>')), format!("{name}: {calls:?}"))?;
+    }
+    Ok(())
 }
 
 fn interrupted_before(folder: &Path) -> Result<(), Failed> {
