@@ -259,7 +259,7 @@ function Invoke-Dbcc([pscustomobject] $Case, [string] $Command, [string] $Option
     switch ($outcome) {
         'complete' { }
         'cut-off' { "$Command was cut off: $(Get-Why)" }
-        default { "$Command did not run: $(Get-Why)" }
+        default { "$Command gave no result: $(Get-Why)" }
     }
 }
 # What only the sound copy gets: CHECKALLOC and CHECKCATALOG of both. A command without a result leaves its reason.
@@ -355,11 +355,12 @@ function Compare-Result([pscustomobject] $Case) {
         $text = @(& $mdfsck compare-dbcc $result $damaged 2>$null)
         [IO.File]::WriteAllLines((Join-Path $Case.Folder compare.txt), [string[]] $text)
         Write-Verdict $Case differ "see $($Case.Folder)"
-    } elseif ("$($json | Select-Object -First 1)" -match '"whole":false') {
-        Save-Files $Case
-        Write-Verdict $Case refused 'the results of the server end before their last line, so that they show no agreement'
-    } else {
+    } elseif ("$($json | Select-Object -First 1)" -cmatch '"hidden":0,.*"whole":true') {
+        # All messages of both were compared.
         Write-Verdict $Case agree ''
+    } else {
+        Save-Files $Case
+        Write-Verdict $Case refused 'the results are not whole, so that they show no agreement'
     }
 }
 
@@ -477,8 +478,9 @@ try {
     $list, $serverFile = (Join-Path $Folder made.txt), (Join-Path $Folder server.txt)
     if ($Clean -and -not $ServerFolder) { $ServerFolder = Get-Noted folder }
     if (-not $ServerFolder) { $ServerFolder = $Folder }
-    $ServerFolder = $ServerFolder.TrimEnd('\', '/')
+    # Before the end is cut: D:\ has no other backslash.
     $separator = if ($ServerFolder.Contains('\')) { '\' } else { '/' }
+    $ServerFolder = $ServerFolder.TrimEnd('\', '/')
     $serverFiles = "$ServerFolder${separator}files$separator"
     if ($Clean) {
         if (-not (Test-Path -LiteralPath $list)) { Stop-Run 8 "$Folder has no made.txt: no run of the kit was there" }

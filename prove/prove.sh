@@ -118,7 +118,8 @@ trap 'exit 143' TERM
 trap 'exit 129' HUP
 trap 'exit 141' PIPE
 [ -z "$clean" ] || exit 0
-: >"$folder/made.txt" || exit 4
+# Not ':', as a redirection that fails ends the shell at a command of this kind.
+true >"$folder/made.txt" || fail 4 "$folder/made.txt cannot be written; is the disk full?"
 run_name=$prefix$(od -An -N4 -tx1 /dev/urandom | tr -d ' \n')_
 
 # ---- what it will do --------------------------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ if [ -n "$disks" ]; then
     moves=$(printf '%s\n' "$list" | sed -n "s/^moves$tab//p")
     printf '%s\n' "$list" | sed -n "s/^file$tab//p" >"$names"
 else
-    : >"$names"
+    true >"$names" || fail 4 "$names cannot be written; is the disk full?"
     eval "set -- $data"
     for file in "$@"; do
         [ -r "$file" ] || fail 4 "$file cannot be read; name a file of a database that is shut down"
@@ -274,7 +275,7 @@ dbcc() { # DATABASE COMMAND OPTIONS FILE
     complete) outcome='' ;;
     unwritten) outcome="$4 cannot be written; is the disk full?" ;;
     cut-off) outcome="$2 was cut off: $(why)" ;;
-    *) outcome="$2 did not run: $(why)" ;;
+    *) outcome="$2 gave no result: $(why)" ;;
     esac
 }
 # What only the sound copy gets: CHECKALLOC and CHECKCATALOG of both. A command without a result leaves its reason.
@@ -292,6 +293,10 @@ verdict() { # STATUS TEXT
     printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$number" "$kind" "$damage_seed" "$1" "$way" "$(printf '%s' "$2" | tr '\t\n' '  ')" >>"$folder/cases.tsv" ||
         fail 4 "$folder/cases.tsv cannot be written; is the disk full?"
     say "$number $kind, seed $damage_seed: $1${way:+ ($way)}${2:+: $2}"
+}
+# Whether all messages of both were compared.
+is_whole() {
+    case $(head -n 1 "$case/compare.json") in *'"hidden":0,'*'"whole":true'*) ;; *) return 1 ;; esac
 }
 copy() {
     way=''
@@ -345,11 +350,11 @@ copy() {
         keep
         run "$mdfsck" compare-dbcc "$case/checkdb.txt" "$folder/files/damaged" >"$case/compare.txt" 2>/dev/null
         verdict differ "see $case"
-    elif head -n 1 "$case/compare.json" | grep -q '"whole":false'; then
-        keep
-        verdict refused "the results of the server end before their last line, so that they show no agreement"
-    else
+    elif is_whole; then
         verdict agree ''
+    else
+        keep
+        verdict refused "the results are not whole, so that they show no agreement"
     fi
     [ -z "$keep_all" ] || [ -e "$case/files.tar.gz" ] || keep
     release "$run_name$number"

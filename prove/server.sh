@@ -45,7 +45,8 @@ step() { # NAME [VARIABLE VALUE]...
     run "$sqlcmd" "$@" -d master -b -x -I -l 30 -W -w 65535 -s "$tab" -i "$sent" -o "$reply" 2>"$reply.error"
     answered=$?
     [ -s "$reply.error" ] || rm -f "$reply.error"
-    [ -e "$reply" ] || : >"$reply"
+    # Not ':', as a redirection that fails ends the shell at a command of this kind.
+    [ -e "$reply" ] || true >"$reply"
     tr -d '\r' <"$reply" >"$reply.lines" && mv "$reply.lines" "$reply"
     return "$answered"
 }
@@ -54,9 +55,15 @@ own_step() { # NAME DATABASE
     step "$1" database "$2" folder "$server_files"
 }
 # What the server printed, without the lines that the statements of the kit print.
-printed() { grep -v '^prove:\|^Changed language setting' "$reply"; }
-# A line of the reply, without what would steer a terminal.
-told() { sed -n "s/^prove:$1=//p" "$reply" 2>/dev/null | head -n 1 | LC_ALL=C tr -d '\000-\037\177'; } # NAME
+printed() { grep -v -e '^prove:' -e '^Changed language setting' "$reply"; }
+# Text without what would steer a terminal: control characters (to U+009F), and those that turn the direction of the text (U+061C,
+# U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
+plain() {
+    LC_ALL=C tr -d '\000-\037\177' |
+        LC_ALL=C sed "$(printf 's/\302[\200-\237]//g; s/\330\234//g; s/\342\200[\216\217\252-\256]//g; s/\342\201[\246-\251]//g')"
+}
+# A line of the reply, as plain text.
+told() { sed -n "s/^prove:$1=//p" "$reply" 2>/dev/null | head -n 1 | plain; } # NAME
 # How the last statement ended, or why it failed: a line of `mdfsck prove reply`.
 read_reply() { # outcome | why
     what=$1

@@ -1,6 +1,10 @@
 //! The files in a backup, from what RESTORE FILELISTONLY printed. Its first columns are the same in all versions:
 //! logical name, physical name, type, filegroup, size, largest size, file id.
 
+use std::collections::BTreeSet;
+
+use report::printable;
+
 use crate::failure::Failure;
 use crate::output;
 
@@ -27,17 +31,18 @@ pub(super) fn run(reply: &str, folder: &str) -> Result<u8, Failure> {
 
 fn files(reply: &str) -> Result<Vec<File<'_>>, Failure> {
     let mut files: Vec<File<'_>> = Vec::new();
+    let (mut logical, mut names) = (BTreeSet::new(), BTreeSet::new());
     for line in rows(reply) {
         let file = file(line)?;
         // A server may take names that differ in capitals only for one.
-        if files.iter().any(|other| other.logical.to_lowercase() == file.logical.to_lowercase()) {
+        if !logical.insert(file.logical.to_lowercase()) {
             return Err(Failure::unable(format!(
                 "two files in the backup have the logical name {}, so that MOVE cannot tell them apart; name another \
                  database",
-                file.logical
+                printable(file.logical)
             )));
         }
-        if files.iter().any(|other| other.name == file.name) {
+        if !names.insert(file.name.clone()) {
             return Err(not_understood(line));
         }
         files.push(file);
@@ -67,7 +72,7 @@ fn file(row: &str) -> Result<File<'_>, Failure> {
             return Err(Failure::unable(format!(
                 "the database has FILESTREAM, In-Memory or full-text files ({}), which the kit cannot copy; name \
                  another database",
-                logical.trim()
+                printable(logical.trim())
             )));
         }
     };
@@ -75,7 +80,7 @@ fn file(row: &str) -> Result<File<'_>, Failure> {
 }
 
 fn not_understood(row: &str) -> Failure {
-    Failure::unable(format!("a row in the list of files is not understood; see the reply: {row}"))
+    Failure::unable(format!("a row in the list of files is not understood; see the reply: {}", printable(row)))
 }
 
 /// The MOVE clauses of a RESTORE, without the key word WITH.
@@ -130,6 +135,9 @@ mod tests {
             assert!(text.contains("not understood"), "{text}");
         }
         assert!(refused(&reply(&[("a", "D", 1, 1), ("A", "D", 1, 3)])).contains("the logical name A"));
+        assert!(refused(&reply(&[("\u{202e}", "D", 1, 1), ("\u{202e}", "D", 1, 3)])).contains(r"name \u{202e}, so"));
+        assert!(refused(&reply(&[("\u{9b}", "S", 1, 1)])).contains(r"(\u{9b})"));
+        assert!(refused(&format!("{sound}\u{1b}\n")).ends_with(r"\u{1b}"));
         assert!(refused(&reply(&[("a", "D", 1, 1), ("b", "D", 1, 1)])).contains("not understood"));
     }
 }

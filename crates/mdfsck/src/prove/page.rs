@@ -20,7 +20,7 @@ pub(super) fn page(run: &Run) -> String {
     html.push_str(&table(COLUMNS, run.kinds().iter().map(OfKind::cells)));
     html.push_str("<h2>The sound copy</h2>");
     if run.listings.is_empty() {
-        html.push_str("<p>CHECKALLOC and CHECKCATALOG were not run on it, or have no result to compare.</p>");
+        html.push_str("<p>CHECKALLOC and CHECKCATALOG were not run on it.</p>");
     }
     for (command, listing) in &run.listings {
         match listing {

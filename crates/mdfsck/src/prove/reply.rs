@@ -1,12 +1,14 @@
 //! What sqlcmd printed for a statement. Scripts of the kit set the language to English, but a login fails, and the client
 //! prints its own words, in any language. So errors are known by their numbers.
 
+use report::parity;
+
 /// Errors with which the kit cannot go on: number, meaning, remedy.
 const KNOWN: &str = include_str!("errors.tsv");
 /// Errors of a CHECKDB that could not make its internal snapshot.
 const NO_SNAPSHOT: [u32; 5] = [1823, 5030, 5128, 7926, 7928];
-/// The error of a run that gave up.
-const GAVE_UP: u32 = 8921;
+/// Errors of a run that left out an object, or the catalog.
+const SKIPPED: [u32; 3] = [5231, 5232, 5245];
 
 /// How a DBCC statement ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +17,7 @@ pub(super) enum Outcome {
     Complete,
     /// It did not run, since the server could not make a snapshot.
     NoSnapshot,
-    /// It did not run, for another reason.
+    /// It gave no result, for another reason: it did not run, it gave up, or it left out an object.
     Failed,
     /// The connection ended before the statement did.
     CutOff,
@@ -66,7 +68,9 @@ impl<'a> Reply<'a> {
 
     /// Why the statement failed, and what to do if that is known.
     pub(super) fn why(&self, status: i32) -> String {
-        match (self.errors.iter().find_map(|&number| known(number)), self.errors.first()) {
+        // What a command found before it gave up is not the reason.
+        let cause = self.errors.iter().find(|&&number| !is_finding(number)).or_else(|| self.errors.first());
+        match (self.errors.iter().find_map(|&number| known(number)), cause) {
             (Some(known), _) => known,
             (None, Some(number)) => format!("Msg {number}"),
             (None, None) => {
@@ -79,7 +83,9 @@ impl<'a> Reply<'a> {
 
 /// Whether a DBCC command that ran raises this error about what it found, as CHECKALLOC does in its text.
 fn is_finding(number: u32) -> bool {
-    matches!(number, 2511..=2579 | 8901..=8999) && number != GAVE_UP
+    let is_of_check = parity::is_message_of_checkdb(number) && !parity::is_repair(number);
+    let is_of_end = report::gave_up(number) || NO_SNAPSHOT.contains(&number) || SKIPPED.contains(&number);
+    is_of_check && !is_of_end
 }
 
 fn known(number: u32) -> Option<String> {
@@ -156,8 +162,28 @@ mod tests {
         // CHECKALLOC has no rows, but what it finds are errors.
         assert_eq!(outcome("Msg 8905, Level 16, State 1\nFile 1.\nprove:done\n"), Outcome::Complete);
         assert_eq!(outcome("Msg 8905, Level 16, State 1\nMsg 8921, Level 16, State 1\nprove:done\n"), Outcome::Failed);
+        // So many findings of one object that not all are printed.
+        assert_eq!(
+            outcome("Msg 8905, Level 16, State 1\nMsg 8986, Level 16, State 1\nprove:done\n"),
+            Outcome::Complete
+        );
         // Errors beside rows are for the comparison.
         assert_eq!(outcome("8939\t16\t98\tx\nMsg 824, Level 24, State 2\nprove:done\n"), Outcome::Complete);
+    }
+
+    #[test]
+    fn a_command_that_was_refused_gave_up_or_left_something_out_has_no_result() {
+        let refused = [2501, 2520, 2521, 2526, 2532, 2557, 2560, 2571, 2573, 5230, 5253];
+        let gave_up = [7929, 7983, 7995, 8902, 8921, 8930, 8967, 8999];
+        let of_repair = [7919, 8920];
+        for number in [&refused[..], &gave_up, &of_repair, &SKIPPED].concat() {
+            let text = format!("Msg 8905, Level 16, State 1\nMsg {number}, Level 16, State 1\nprove:done\n");
+            let reply = Reply::of(&text);
+            assert_eq!((reply.outcome(), reply.why(1)), (Outcome::Failed, format!("Msg {number}")));
+        }
+        for number in [2508, 2527, 2575, 7965, 8905, 8928, 8992, 8998] {
+            assert!(is_finding(number), "{number}");
+        }
     }
 
     #[test]
@@ -166,6 +192,7 @@ mod tests {
         assert!(why("Msg 3013, Level 16, State 1\n").starts_with("Msg 3013: "));
         assert!(why("Msg 9999, Level 16, State 1\nx\nMsg 3257, Level 16, State 1\n").starts_with("Msg 3257: "));
         assert_eq!(why("Msg 9999, Level 16, State 1\n"), "Msg 9999");
+        assert_eq!(why("Msg 8905, Level 16, State 1\nMsg 8906, Level 16, State 1\n"), "Msg 8905");
         assert_eq!(why("prove:x=1\nSqlcmd: Error: timeout.\n"), "sqlcmd ended with status 1: Sqlcmd: Error: timeout.");
         assert_eq!(why("\u{1b}[2Jx\u{202e}\n"), "sqlcmd ended with status 1: \\u{1b}[2Jx\\u{202e}");
         assert_eq!(why(""), "sqlcmd ended with status 1: it printed nothing");

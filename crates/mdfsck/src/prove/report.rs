@@ -149,10 +149,15 @@ impl Run {
         let server = read(&dir.join("run.tsv")).unwrap_or_default();
         let server = server.lines().find_map(|line| line.strip_prefix("server\t")).unwrap_or("unknown").to_owned();
         let mut listings = Vec::new();
-        if let Some(sound) = cases.iter().find(|case| case.kind == "sound" && case.is_compared()) {
+        if let Some(sound) = cases.iter().find(|case| case.kind == "sound") {
             let folder = dir.join(sound.folder());
-            let commands = [("CHECKALLOC", "checkalloc"), ("CHECKCATALOG", "checkcatalog")];
-            listings.extend(commands.map(|(command, name)| (command, listing(&folder, name))));
+            for (command, name) in [("CHECKALLOC", "checkalloc"), ("CHECKCATALOG", "checkcatalog")] {
+                // They may have run even if CHECKDB has no comparison, and must have run if it has one.
+                let has_run = ["txt", "reason"].iter().any(|end| folder.join(format!("{name}.{end}")).exists());
+                if has_run || sound.is_compared() {
+                    listings.push((command, listing(&folder, name)));
+                }
+            }
         }
         Ok(Self { server, cases, listings })
     }
@@ -342,14 +347,39 @@ mod tests {
         let sound = dir.path().join("cases/000-sound");
         fs::write(sound.join("checkalloc.txt"), "The database could not be opened.\n").unwrap();
         assert_eq!(reported(&dir).0, Failure::CORRUPT);
-        fs::write(sound.join("checkalloc.reason"), "CHECKALLOC did not run: Msg 926\n").unwrap();
+        fs::write(sound.join("checkalloc.reason"), "CHECKALLOC gave no result: Msg 926\n").unwrap();
         let (status, said) = reported(&dir);
         assert_eq!(status, Failure::INCOMPLETE);
-        assert!(said.contains("CHECKALLOC of the sound copy: no result to compare: CHECKALLOC did not run"), "{said}");
+        assert!(
+            said.contains("CHECKALLOC of the sound copy: no result to compare: CHECKALLOC gave no result"),
+            "{said}"
+        );
         for name in ["mdfsck-checkcatalog.txt", "checkcatalog.txt"] {
             fs::remove_file(sound.join(name)).unwrap();
             let (status, said) = reported(&dir);
             assert!(status == Failure::INCOMPLETE && said.contains(name), "{status} {said}");
         }
+    }
+
+    #[test]
+    fn the_listings_are_in_the_report_even_if_checkdb_has_no_comparison() {
+        let dir = sound_run();
+        fs::write(dir.path().join("cases.tsv"), "000\tsound\t0\trefused\t\tx\n").unwrap();
+        let sound = dir.path().join("cases/000-sound");
+        let (status, said) = reported(&dir);
+        assert!(
+            status == Failure::INCOMPLETE && said.contains("CHECKALLOC of the sound copy: 1 lines"),
+            "{status} {said}"
+        );
+        fs::write(sound.join("checkalloc.txt"), "Table sys.y\n").unwrap();
+        assert_eq!(reported(&dir).0, Failure::INCOMPLETE | Failure::CORRUPT);
+        fs::remove_file(sound.join("checkalloc.txt")).unwrap();
+        fs::write(sound.join("checkalloc.reason"), "CHECKALLOC gave no result: Msg 926\n").unwrap();
+        assert!(reported(&dir).1.contains("CHECKALLOC of the sound copy: no result to compare: CHECKALLOC gave"));
+        for name in ["checkalloc.reason", "checkcatalog.txt"] {
+            fs::remove_file(sound.join(name)).unwrap();
+        }
+        let said = reported(&dir).1;
+        assert!(!said.contains("of the sound copy: ") && said.contains("were not run on it"), "{said}");
     }
 }

@@ -214,7 +214,7 @@ pub(crate) fn kits() -> Vec<(&'static str, Test)> {
         ("prove: --clean removes nothing on another server", other_server),
         ("prove: a reader that closes its pipe ends the run, and nothing is left", closed_pipe),
         ("prove: a database whose path the server spells in its own way is the kit's own", |folder| {
-            other_spelling(folder, &["other spelling"])
+            on_windows(folder, &["other spelling"], r"C:\prove it")
         }),
         ("prove: a database with files elsewhere is neither touched nor forgotten", elsewhere),
         ("prove: a database that cannot be dropped is kept in the list, and the status says so", |folder| {
@@ -223,10 +223,15 @@ pub(crate) fn kits() -> Vec<(&'static str, Test)> {
         ("prove: files are not exchanged under a database that cannot be dropped", |folder| {
             stuck(folder, &["refuses to attach", "in use"], 16 + 4)
         }),
-        ("prove: a full disk loses no name of a database", full_disk),
+        ("prove: a full disk loses no name of a database, and no part of a statement is sent", full_disk),
+        ("prove: a reply that cannot be written does not end the script", lost_reply),
+        ("prove: a list that cannot be written ends the script before anything is done", no_list),
+        ("prove: what a server says does not steer the terminal", steering),
         ("prove: results without their last line are no agreement", |folder| {
-            ends(folder, &["excerpt"], "results", 16, &["000\tsound\t0\tagree", "001\tbit-rot\t1\trefused"])
+            let words = ["000\tsound\t0\tagree", "001\tbit-rot\t1\trefused", "the results are not whole"];
+            ends(folder, &["excerpt"], "results", 16, &words)
         }),
+        ("prove: results of which not all messages were compared are no agreement", hidden),
         ("prove: CHECKALLOC that does not run is no difference", |folder| {
             ends(folder, &["no CHECKALLOC"], "results", 16, &["000\tsound\t0\tagree", "001\tbit-rot\t1\tagree"])
         }),
@@ -336,7 +341,7 @@ fn killed(folder: &Path) -> Result<(), Failed> {
         let kit = Kit::new(folder, script, &["hangs"], "results")?;
         let made = left(&kit)?;
         ensure(made.lines().count() == 1 && made.starts_with("mdfsck_prove_"), &made)?;
-        // A foreign name in the list is as safe as any other: it has not the prefix of the kit.
+        // A foreign name in the list is as safe as any other: it lacks the kit's prefix.
         fs::write(kit.results.join("made.txt"), format!("{made}{FOREIGN}\n"))?;
         let results = kit.results.to_str().unwrap_or_default();
         let output = kit.command(&[("--folder", results), ("--clean", "")])?.output()?;
@@ -420,34 +425,73 @@ fn stuck(folder: &Path, scenario: &[&str], status: i32) -> Result<(), Failed> {
     })
 }
 
+/// Runs functions of the shell script in a folder of the kit.
+fn functions(folder: &Path, calls: &str) -> Result<Output, Failed> {
+    let prove = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../prove");
+    let before = format!(
+        "here={0}; tab='\t' connection='' mdfsck=false sqlcmd=send prefix=mdfsck_prove_; folder=.; . {0}/server.sh; \
+         say() {{ printf '%s\\n' \"$*\"; }}; sql_text() {{ printf '%s' \"$1\"; }}; fail() {{ exit \"$1\"; }}; \
+         send() {{ echo sent; }}",
+        prove.display()
+    );
+    fs::create_dir_all(folder.join("sql"))?;
+    Ok(Command::new("sh").args(["-c", &format!("{before}; {calls}")]).current_dir(folder).output()?)
+}
+
 /// The functions of the shell script that keep the list, where no file can grow.
 fn full_disk(folder: &Path) -> Result<(), Failed> {
-    let prove = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../prove");
     let names = "mdfsck_prove_1_base\nmdfsck_prove_1_001\n";
     for (calls, stdout) in [
         ("forget mdfsck_prove_1_001", ""),
         ("note mdfsck_prove_1_002", ""),
-        ("step drop database mdfsck_prove_1_001 folder /x; [ -z \"$(told state)\" ] && echo unknown", "unknown\n"),
+        // The statement is not sent.
+        (
+            "step drop database mdfsck_prove_1_001 folder /x || echo $?; [ -z \"$(told state)\" ] && echo unknown",
+            "4\nunknown\n",
+        ),
         (
             "drop() { echo \"drop $1\"; }; tidy",
             "removing the databases of this run\ndrop mdfsck_prove_1_base\ndrop mdfsck_prove_1_001\n",
         ),
     ] {
-        fs::create_dir_all(folder.join("sql"))?;
         fs::write(folder.join("made.txt"), names)?;
-        let before = format!(
-            "here={0}; tab='\t' connection='' mdfsck=mdfsck sqlcmd=false prefix=mdfsck_prove_; folder=.; . {0}/server.sh; \
-             say() {{ printf '%s\\n' \"$*\"; }}; sql_text() {{ printf '%s' \"$1\"; }}; fail() {{ exit \"$1\"; }}; \
-             trap '' XFSZ; ulimit -f 0",
-            prove.display()
-        );
-        let output = Command::new("sh").args(["-c", &format!("{before}; {calls}")]).current_dir(folder).output()?;
+        let output = functions(folder, &format!("trap '' XFSZ; ulimit -f 0; {calls}"))?;
         let made = fs::read_to_string(folder.join("made.txt"))?;
         ensure(made == names, format!("{calls}: {made:?} {}", text(&output.stderr)))?;
         ensure(text(&output.stdout) == stdout, format!("{calls}: {output:?}"))?;
         ensure(!calls.starts_with("note") || output.status.code() == Some(4), format!("{output:?}"))?;
     }
-    Ok(())
+    // With room on the disk, the same step sends its statement.
+    let output = functions(folder, "step drop database mdfsck_prove_1_001 folder /x")?;
+    ensure(text(&output.stdout) == "sent\n", format!("{output:?}"))
+}
+
+fn lost_reply(folder: &Path) -> Result<(), Failed> {
+    let calls = "send() { rm -r sql; }; step drop database mdfsck_prove_1_001 folder /x; echo went on";
+    let output = functions(folder, calls)?;
+    ensure(text(&output.stdout) == "went on\n", format!("{output:?}"))
+}
+
+fn steering(folder: &Path) -> Result<(), Failed> {
+    let name = "é\u{1b}[2J\u{7f}ü\u{9b}2J\u{61c}ל\u{200e}\u{200f}\u{202a}\u{202e}\u{2066}\u{2069}–\u{2065}\u{2010}中";
+    fs::write(folder.join("reply.txt"), format!("prove:name={name}\r\nprove:state=NONE\n"))?;
+    let output = functions(folder, "reply=reply.txt; told name")?;
+    let told = text(&output.stdout).trim_end().to_owned();
+    ensure(told == "é[2Jü2Jל–\u{2065}\u{2010}中" && !told.contains(report::steers), told)
+}
+
+fn no_list(folder: &Path) -> Result<(), Failed> {
+    // PowerShell reports a folder and a list that cannot be written in the same way.
+    let kit = Kit::new(folder, Script::Shell, &[], "results")?;
+    kit.program(
+        "mkdir",
+        "for last; do :; done; /bin/mkdir \"$@\" && case $last in */sql) /bin/mkdir \"$last/../made.txt\" ;; esac",
+    )?;
+    let output = kit.run("1")?;
+    let stderr = text(&output.stderr);
+    ensure(output.status.code() == Some(4), format!("{:?}\n{stderr}", output.status))?;
+    ensure(stderr.contains("made.txt cannot be written"), stderr)?;
+    kit.is_tidy(&output)
 }
 
 fn wait_for(path: &Path) -> Result<(), Failed> {
@@ -475,17 +519,44 @@ fn stripes(folder: &Path) -> Result<(), Failed> {
 }
 
 fn container(folder: &Path) -> Result<(), Failed> {
-    other_spelling(folder, &[])
+    // The root of a drive loses its backslash, but the paths in it have backslashes.
+    on_windows(folder, &[], "D:\\")
 }
 
-fn other_spelling(folder: &Path, scenario: &[&str]) -> Result<(), Failed> {
+/// The folder of the kit has another name on the server, which runs on Windows.
+fn on_windows(folder: &Path, scenario: &[&str], server_folder: &str) -> Result<(), Failed> {
     with_each(folder, |folder, script| {
         let kit = Kit::new(folder, script, scenario, "results")?;
-        fs::write(kit.server.join("map"), format!("C:\\prove it\n{}", kit.results.display()))?;
+        let name = server_folder.trim_end_matches('\\');
+        fs::write(kit.server.join("map"), format!("{name}\n{}", kit.results.display()))?;
         let mut options = kit.options("1");
-        options.push(("--server-folder", "C:\\prove it"));
+        options.push(("--server-folder", server_folder));
         let output = kit.command(&options)?.output()?;
         ensure(output.status.code() == Some(0), format!("{}{}", text(&output.stderr), text(&output.stdout)))?;
+        let detached = fs::read_dir(kit.results.join("sql"))?.flatten().map(|entry| entry.path());
+        let detached = detached.filter(|path| path.to_string_lossy().ends_with("-detach.sql"));
+        let sent = detached.map(fs::read_to_string).collect::<Result<String, _>>()?;
+        ensure(sent.contains(&format!("N'{name}\\files\\'")), sent)?;
+        kit.is_tidy(&output)
+    })
+}
+
+/// A comparison that is whole, but has more messages than are compared.
+fn hidden(folder: &Path) -> Result<(), Failed> {
+    with_each(folder, |folder, script| {
+        let kit = Kit::new(folder, script, &[], "results")?;
+        let mdfsck = env!("CARGO_BIN_EXE_mdfsck");
+        let line = format!(
+            "[ \"$1\" = compare-dbcc ] || exec '{mdfsck}' \"$@\"; \
+             '{mdfsck}' \"$@\" >\"$0.out\"; status=$?; sed '1s/\"hidden\":0,/\"hidden\":20,/' \"$0.out\"; exit $status"
+        );
+        kit.program("mdfsck", &line)?;
+        let output = kit.command(&kit.options("1"))?.env("MDFSCK", kit.programs.join("mdfsck")).output()?;
+        ensure(output.status.code() == Some(16), format!("{:?}\n{}", output.status, text(&output.stderr)))?;
+        let cases = kit.cases();
+        for case in ["000\tsound\t0\trefused", "001\tbit-rot\t1\trefused", "the results are not whole"] {
+            ensure(cases.contains(case), format!("{case}: {cases}"))?;
+        }
         kit.is_tidy(&output)
     })
 }
