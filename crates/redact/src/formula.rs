@@ -48,7 +48,7 @@ fn parts(units: &[u16]) -> Vec<Part> {
     parts
 }
 
-/// The least digits of a number that is listed if it stays in the definition of a default or a CHECK constraint.
+/// A number with fewer digits is not listed if it stays in the definition of a default or a CHECK constraint.
 const LEAST_DIGITS: usize = 4;
 
 /// Replaces the names in brackets by their new names and, if `constants` is set, the constants in quotes. `form` is the
@@ -89,16 +89,21 @@ pub(crate) fn replace(text: &mut [u8], form: Form, names: &Texts, constants: boo
     stays
 }
 
-/// Whether at least this number of digits follow each other outside of the parts.
+/// Whether there is a number outside of the parts with at least this number of digits, before and after its point
+/// together. A binary constant such as 0xA1 counts whatever its length: it is a text, an image or a key.
 fn has_number(units: &[u16], parts: &[Part], least: usize) -> bool {
     let starts = std::iter::once(0).chain(parts.iter().map(|part| part.range.end));
     let ends = parts.iter().map(|part| part.range.start).chain([units.len()]);
     let is_digit = |unit: &u16| u8::try_from(*unit).is_ok_and(|byte| byte.is_ascii_digit());
+    let is_of_number = |unit: &u16| is_digit(unit) || *unit == u16::from(b'.');
+    let is_binary =
+        |two: &[u16]| matches!(two, [zero, x] if *zero == u16::from(b'0') && (*x | 0x20) == u16::from(b'x'));
     starts.zip(ends).any(|(start, end)| {
         let between = units.get(start..end).unwrap_or_default();
-        between
-            .chunk_by(|one, next| is_digit(one) == is_digit(next))
-            .any(|run| run.len() >= least && run.iter().all(is_digit))
+        between.windows(2).any(is_binary)
+            || between
+                .chunk_by(|one, next| is_of_number(one) == is_of_number(next))
+                .any(|run| run.iter().filter(|unit| is_digit(unit)).count() >= least)
     })
 }
 
@@ -130,6 +135,7 @@ mod tests {
         names.replace(&mut expected);
         assert_eq!(wide(&names_in(&new)[1]), expected);
     }
+
     #[test]
     fn a_definition_tells_which_constants_stay() {
         let latin = CollationId(0x3400_D008);
@@ -141,6 +147,11 @@ mod tests {
             ("([Status]=(1234))", true, true),
             ("([Status]=N'1234')", true, false),
             ("([Price]>(0.1234567))", true, true),
+            ("([Price]>(12.34))", true, true),
+            ("([Price]>(1.2) AND [Price]<(3.4))", true, false),
+            ("([Hash]<>0xA1)", true, true),
+            ("([Hash]<>0X)", true, true),
+            ("([a.b].[c])", false, false),
             ("(getdate())", false, false),
         ] {
             for (form, bytes) in [

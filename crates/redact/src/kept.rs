@@ -29,7 +29,7 @@ pub enum Why {
     Unchanged,
     /// Names that names of the system equal or begin with.
     NameOfSystem,
-    /// Definitions of computed columns and filters.
+    /// Constants in definitions.
     Definition,
     /// The last values of identity columns, and the values of sequences.
     Counter,
@@ -57,9 +57,9 @@ impl Why {
             Self::NameOfSystem => "an index of the catalog orders these names between names of the system",
             Self::Definition => {
                 "constants in definitions stay: all those of computed columns and filters, and numbers of four or more \
-                 digits in those of defaults and CHECK constraints"
+                 digits and binary constants in those of defaults and CHECK constraints"
             }
-            Self::Counter => "the catalog has the last value of an identity column or of a sequence, which stays",
+            Self::Counter => "the last value of an identity column or of a sequence stays in the catalog",
             Self::UnknownPages => {
                 "pages in use of a unit that the catalog does not name: their texts change, their numbers stay"
             }

@@ -16,8 +16,10 @@ use crate::system::{self, Names};
 /// What is done with the values of a column.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// The values stay: they are structure, such as an address, or they are listed as kept.
+    /// The values stay, and are listed as kept. In base tables, they are structure.
     Keep,
+    /// A column of the engine, without values of users: a uniquifier, or the address of a heap row.
+    Hidden,
     /// The column was dropped: its bytes become zeros.
     Zero,
     Number(NumberKind),
@@ -26,6 +28,8 @@ pub(crate) enum Action {
     Value,
     /// sql_variant.
     Variant,
+    /// A sql_variant of the catalog. It is listed if its value stays.
+    Property,
     /// Names of the catalog, except those that stay.
     Name(NameKind, Names),
     /// Texts in the catalog that define an object, a column or a filter.
@@ -34,14 +38,22 @@ pub(crate) enum Action {
     DefinitionValue,
 }
 
+impl Action {
+    /// Whether the values stay.
+    pub(crate) fn stays(&self) -> bool {
+        matches!(self, Self::Keep | Self::Hidden)
+    }
+}
+
 /// Which names are compared with each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NameKind {
     /// Names of objects, columns, indexes, types, schemas and users. Indexes of the catalog order them together with the
     /// names of the system, which stay.
     Object,
-    /// Names of files, of the database and of properties, which no index orders together with names of the system.
-    File,
+    /// All other names: of files, of the database, of properties. No index orders them together with names of the
+    /// system.
+    Other,
 }
 
 /// A column with what is done with it.
@@ -64,6 +76,11 @@ pub(crate) struct RowsetPlan {
     /// The variable columns on leaf pages and on the pages above them, in ascending order, with those that were dropped.
     pub(crate) variables: [Vec<u16>; 2],
     pub(crate) columns: Vec<PlannedColumn>,
+    /// The ranges of the fixed part that no column in use has, on leaf pages and on the pages above them. In records
+    /// they may have values of dropped columns.
+    pub(crate) unused: [Vec<Range<u16>>; 2],
+    /// Whether rows may have a sparse vector.
+    pub(crate) has_sparse: bool,
     /// Whether the rows stay, because they are compressed.
     pub(crate) keeps_rows: bool,
     /// Whether the off-row values stay.
@@ -83,7 +100,14 @@ impl RowsetPlan {
             let offsets = rowset.layout.columns.iter().map(|column| column.place(level).0).filter(|offset| *offset < 0);
             offsets.map(i16::unsigned_abs).collect::<BTreeSet<u16>>().into_iter().collect()
         });
-        Self { index_id: rowset.index_id, fixed_lengths, variables, ..Self::default() }
+        let has_sparse = rowset.index_id <= 1 && rowset.layout.columns.iter().any(RowsetColumn::is_sparse);
+        Self { index_id: rowset.index_id, fixed_lengths, variables, has_sparse, ..Self::default() }
+    }
+
+    /// The ranges of the fixed part that no column in use has.
+    pub(crate) fn unused_at(&self, level: Level) -> &[Range<u16>] {
+        let [leaf, node] = &self.unused;
+        if level == Level::Leaf { leaf } else { node }
     }
 }
 
@@ -147,20 +171,19 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
         (Some(origins), _) => origins.iter().find(|(id, _)| *id == column.id).map(|(_, origin)| *origin),
         (None, _) => None,
     };
+    let has_clustered = database.table_rowsets(rowset.object_id).any(|rowset| rowset.index_id == 1);
     let mut columns = Vec::with_capacity(rowset.layout.columns.len());
     let mut keeps_off_row = false;
-    let taken = Taken::by(&rowset.layout.columns);
-    for column in &rowset.layout.columns {
-        if column.is_dropped() {
-            let parts = taken.left_of(column);
-            columns.extend(parts.into_iter().map(|column| PlannedColumn { column, action: Action::Zero }));
-            continue;
-        }
+    for column in rowset.layout.columns.iter().filter(|column| !column.is_dropped()) {
+        let is_like_address = column.info.xtype == xtype::BINARY && column.info.length == 8;
         let action = match id_in_table(column) {
-            Some(Origin::Uniquifier | Origin::RowId) => Action::Keep,
+            Some(Origin::Uniquifier | Origin::RowId) => Action::Hidden,
             Some(Origin::Column(id)) if stay.contains(&id) => Action::Keep,
-            // An address of a heap row has this type and length.
-            None if column.info.xtype == xtype::BINARY && column.info.length == 8 => Action::Keep,
+            // This may be the address of a heap row, or a value: the catalog has lost the columns of the index.
+            None if is_like_address && !has_clustered => {
+                kept.note(Why::Damaged, &name);
+                Action::Keep
+            }
             origin => {
                 let id = match origin {
                     Some(Origin::Column(id)) => Some(id),
@@ -172,6 +195,8 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
         keeps_off_row |= matches!(action, Action::Keep) && may_be_off_row(column);
         columns.push(PlannedColumn { column: column.clone(), action });
     }
+    columns.extend(dropped_variable(&rowset.layout.columns));
+    note_dropped(rowset, &name, kept);
     let has_off_row = |rowset: &Rowset| {
         let units = rowset.units.iter().filter_map(|unit| database.units.get(*unit));
         units
@@ -181,84 +206,97 @@ fn user_plan(database: &Database, rowset: &Rowset, name: String, stay: &BTreeSet
     if keeps_off_row && has_off_row(rowset) {
         kept.note(Why::OffRow, &name);
     }
-    RowsetPlan { name, columns, keeps_off_row, ..RowsetPlan::of(rowset) }
+    let unused = LEVELS.map(|level| unused(rowset, level));
+    RowsetPlan { name, columns, keeps_off_row, unused, ..RowsetPlan::of(rowset) }
 }
 
-/// The bytes of records that columns in use have. A change of a column's type leaves a dropped column at the same place,
-/// which may be longer than the new one.
-struct Taken([TakenOn; 2]);
-
-/// The bytes at one level: disjoint ranges of the fixed part in ascending order, and the variable columns.
-#[derive(Default)]
-struct TakenOn {
-    fixed: Vec<Range<u32>>,
-    variable: BTreeSet<i16>,
+/// Notes what stays of dropped columns: their values in sparse vectors, and their defaults in the catalog.
+fn note_dropped(rowset: &Rowset, name: &str, kept: &mut Kept) {
+    let dropped = || rowset.layout.columns.iter().filter(|column| column.is_dropped());
+    if rowset.index_id <= 1 && dropped().any(RowsetColumn::is_sparse) {
+        kept.note(Why::Sparse, name);
+    }
+    if dropped().any(|column| column.status & column_status::HAS_DEFAULT != 0) {
+        kept.note(Why::Default, name);
+    }
 }
 
 const LEVELS: [Level; 2] = [Level::Leaf, Level::Node];
 
-impl Taken {
-    fn by(columns: &[RowsetColumn]) -> Self {
-        Self(LEVELS.map(|level| {
-            let mut taken = TakenOn::default();
-            for column in columns.iter().filter(|column| !column.is_dropped()) {
-                match fixed_range(column, level) {
-                    Some(range) => taken.fixed.push(range),
-                    None => _ = taken.variable.insert(column.place(level).0),
-                }
-            }
-            taken.fixed.sort_by_key(|range| range.start);
-            taken.fixed.dedup_by(|next, before| {
-                let joins = next.start <= before.end;
-                if joins {
-                    before.end = before.end.max(next.end);
-                }
-                joins
-            });
-            taken
-        }))
-    }
-
-    /// The parts of a dropped column that no other column has, each as a column at one level.
-    fn left_of(&self, dropped: &RowsetColumn) -> Vec<RowsetColumn> {
-        let mut parts = Vec::new();
-        for (level, taken) in LEVELS.into_iter().zip(&self.0) {
-            let mut add = |offset: i16, length: u16| {
-                let mut part = RowsetColumn { leaf_offset: 0, node_offset: 0, ..dropped.clone() };
-                match level {
-                    Level::Leaf => part.leaf_offset = offset,
-                    Level::Node => part.node_offset = offset,
-                }
-                part.info.length = length;
-                parts.push(part);
-            };
-            match fixed_range(dropped, level) {
-                Some(range) => taken.gaps(range).into_iter().for_each(|gap| {
-                    if let (Ok(start), Ok(length)) = (i16::try_from(gap.start), u16::try_from(gap.len())) {
-                        add(start, length);
-                    }
-                }),
-                None if taken.variable.contains(&dropped.place(level).0) => {}
-                None => add(dropped.place(level).0, dropped.info.length),
-            }
-        }
-        parts
-    }
+/// The ranges of the fixed part of records that no column in use has. On leaf pages, this is everything else: columns
+/// that were dropped in SQL Server 2000 are missing in the catalog. Above the leaf level, the pointer to the child
+/// belongs to no column, so these are only the ranges of dropped columns.
+fn unused(rowset: &Rowset, level: Level) -> Vec<Range<u16>> {
+    let columns = &rowset.layout.columns;
+    let ranges = |is_dropped: bool| {
+        let columns = columns.iter().filter(move |column| column.is_dropped() == is_dropped);
+        let ranges: Vec<Range<u32>> = columns.filter_map(|column| fixed_range(column, level)).collect();
+        joined(ranges)
+    };
+    let start = if rowset.index_id > 1 { 1 } else { 4 };
+    let all = match level {
+        Level::Leaf => std::iter::once(start..u32::from(u16::MAX)).collect(),
+        Level::Node => ranges(true),
+    };
+    let parts = without(&all, &ranges(false)).into_iter();
+    parts.filter_map(|part| Some(part.start.try_into().ok()?..part.end.min(u16::MAX.into()) as u16)).collect()
 }
 
-impl TakenOn {
-    /// The parts of a range that are not taken.
-    fn gaps(&self, range: Range<u32>) -> Vec<Range<u32>> {
-        let first = self.fixed.partition_point(|taken| taken.end <= range.start);
-        let (mut gaps, mut from) = (Vec::new(), range.start);
-        for taken in self.fixed.iter().skip(first).take_while(|taken| taken.start < range.end) {
-            gaps.push(from..taken.start);
-            from = taken.end;
+/// The same bytes as disjoint ranges in ascending order.
+fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup_by(|next, before| {
+        let joins = next.start <= before.end;
+        if joins {
+            before.end = before.end.max(next.end);
         }
-        gaps.push(from..range.end);
-        gaps.retain(|gap| !gap.is_empty());
-        gaps
+        joins
+    });
+    ranges
+}
+
+/// The parts of ranges that other ranges do not have. Both lists are disjoint and ascend.
+fn without(ranges: &[Range<u32>], others: &[Range<u32>]) -> Vec<Range<u32>> {
+    let mut parts = Vec::new();
+    let mut others = others.iter().peekable();
+    for range in ranges {
+        let mut from = range.start;
+        while let Some(other) = others.peek().filter(|other| other.start < range.end) {
+            if from < other.start {
+                parts.push(from..other.start);
+            }
+            from = from.max(other.end);
+            if other.end > range.end {
+                break;
+            }
+            others.next();
+        }
+        if from < range.end {
+            parts.push(from..range.end);
+        }
     }
+    parts
+}
+
+/// The dropped variable columns whose numbers no column in use has, each number once.
+fn dropped_variable(columns: &[RowsetColumn]) -> Vec<PlannedColumn> {
+    let mut planned = Vec::new();
+    for level in LEVELS {
+        let number = |column: &RowsetColumn| column.place(level).0;
+        let in_use = columns.iter().filter(|column| !column.is_dropped());
+        let mut taken: BTreeSet<i16> = in_use.map(number).collect();
+        for dropped in columns.iter().filter(|column| column.is_dropped() && number(column) < 0) {
+            if taken.insert(number(dropped)) {
+                let mut column = dropped.clone();
+                match level {
+                    Level::Leaf => column.node_offset = 0,
+                    Level::Node => column.leaf_offset = 0,
+                }
+                planned.push(PlannedColumn { column, action: Action::Zero });
+            }
+        }
+    }
+    planned
 }
 
 /// The bytes of a column in the fixed part of records; `None` for other columns.
@@ -292,7 +330,11 @@ fn action(
         Action::Keep
     };
     if column.status & column_status::ANTI_MATTER != 0 {
-        return Action::Keep;
+        return Action::Hidden;
+    }
+    if column.status & column_status::HAS_DEFAULT != 0 && column.default.is_none() {
+        // The default stays in the catalog, in a form that was not read.
+        keep(Why::Default);
     }
     if let Some(why) = form_that_stays(column, known) {
         return keep(why);
@@ -344,15 +386,16 @@ fn columns_that_stay(database: &Database, object_id: i32, kept: &mut Kept) -> BT
     let in_rows = base.into_iter().flat_map(|base| &base.layout.columns).filter(|column| !column.is_dropped());
     stored.extend(in_rows.map(|column| column.id));
     let computed = columns.iter().filter(|column| column.is_computed() && stored.contains(&column.id));
-    let mut waiting: Vec<u32> = computed.map(|column| column.id).collect();
+    let mut waiting: BTreeSet<u32> = computed.map(|column| column.id).collect();
     let names = ColumnsByName::of(columns);
     texts(database, object_id, ExpressionKind::Filter, None).for_each(|text| names.add_named(text, &mut waiting));
     let partitioned = database.partitioned.range((object_id, i32::MIN)..=(object_id, i32::MAX));
     let by_partition: Vec<u32> = partitioned.map(|(_, of)| of.column_id).collect();
     let mut stay = BTreeSet::new();
-    while let Some(id) = waiting.pop() {
+    while let Some(id) = waiting.pop_first() {
         if stay.insert(id) {
-            texts(database, object_id, ExpressionKind::ComputedColumn, i32::try_from(id).ok())
+            // Both IDs are the same 32 bits of the catalog.
+            texts(database, object_id, ExpressionKind::ComputedColumn, Some(id.cast_signed()))
                 .for_each(|text| names.add_named(text, &mut waiting));
         }
     }
@@ -394,7 +437,7 @@ impl ColumnsByName {
     }
 
     /// Adds the columns that a definition names.
-    fn add_named(&self, text: &str, ids: &mut Vec<u32>) {
+    fn add_named(&self, text: &str, ids: &mut BTreeSet<u32>) {
         let names: BTreeSet<String> = names_in(text).iter().map(|name| name.to_ascii_lowercase()).collect();
         ids.extend(names.iter().filter_map(|name| self.0.get(name)).flatten());
     }
@@ -402,6 +445,7 @@ impl ColumnsByName {
 
 #[cfg(test)]
 mod tests {
+    use catalog::RowLayout;
     use format::collation::CollationId;
     use format::types::TypeInfo;
 
@@ -425,22 +469,65 @@ mod tests {
         }
     }
 
+    fn rowset(index_id: i32, columns: &[RowsetColumn]) -> Rowset {
+        Rowset { index_id, layout: RowLayout { columns: columns.to_vec() }, ..Rowset::default() }
+    }
+
+    const DROPPED: u32 = column_status::DROPPED;
+
     #[test]
-    fn the_parts_of_a_dropped_column_that_no_other_column_has_are_known() {
-        const DROPPED: u32 = column_status::DROPPED;
-        let dropped = column(xtype::CHAR, (10, 5), 20, DROPPED);
-        let of = |others: &[RowsetColumn]| {
-            let parts = Taken::by(others).left_of(&dropped);
-            parts.iter().map(|part| (part.leaf_offset, part.node_offset, part.info.length)).collect::<Vec<_>>()
+    fn bytes_that_no_column_in_use_has_are_known() {
+        const END: u16 = u16::MAX;
+        let of = |index_id: i32, level: Level, columns: &[RowsetColumn]| {
+            let unused = unused(&rowset(index_id, columns), level);
+            unused.into_iter().map(|range| (range.start, range.end)).collect::<Vec<_>>()
         };
-        assert_eq!(of(&[]), [(10, 0, 20), (0, 5, 20)]);
-        assert_eq!(of(&[column(xtype::INT, (14, 5), 4, 0)]), [(10, 0, 4), (18, 0, 12), (0, 9, 16)]);
-        let overlapping = [column(xtype::INT, (8, 1), 4, 0), column(xtype::BIGINT, (11, 4), 8, 0)];
-        assert_eq!(of(&overlapping), [(19, 0, 11), (0, 12, 13)]);
-        assert_eq!(of(&[column(xtype::CHAR, (10, 5), 20, 0)]), []);
-        assert_eq!(of(&[column(xtype::CHAR, (10, 5), 20, DROPPED)]).len(), 2, "another dropped column");
-        let variable = column(xtype::VARCHAR, (-1, -1), 20, DROPPED);
-        assert_eq!(Taken::by(&[column(xtype::VARCHAR, (-1, -2), 50, 0)]).left_of(&variable).len(), 1);
+        let leaf = |columns: &[RowsetColumn]| of(0, Level::Leaf, columns);
+        let int = column(xtype::INT, (4, 1), 4, 0);
+        assert_eq!(leaf(&[]), [(4, END)]);
+        assert_eq!(leaf(&[int.clone(), column(xtype::INT, (14, 0), 4, 0)]), [(8, 14), (18, END)]);
+        assert_eq!(leaf(&[int.clone(), column(xtype::CHAR, (6, 0), 20, DROPPED)]), [(8, END)]);
+        assert_eq!(of(2, Level::Leaf, &[column(xtype::INT, (1, 1), 4, 0)]), [(5, END)]);
+        // Above the leaf level, the child pointer follows the columns.
+        let node = |columns: &[RowsetColumn]| of(1, Level::Node, columns);
+        let dropped = || column(xtype::CHAR, (10, 5), 20, DROPPED);
+        assert_eq!(node(&[int]), []);
+        assert_eq!(node(&[dropped(), column(xtype::INT, (14, 5), 4, 0)]), [(9, 25)]);
+        let overlapping = [column(xtype::INT, (8, 1), 4, 0), column(xtype::BIGINT, (11, 8), 8, 0)];
+        assert_eq!(node(&[&overlapping[..], &[dropped()]].concat()), [(5, 8), (16, 25)]);
+        assert_eq!(node(&[dropped(), column(xtype::CHAR, (10, 5), 20, 0)]), []);
+    }
+
+    #[test]
+    fn many_dropped_columns_at_one_place_are_planned_once() {
+        let in_use = (0..500).map(|at| column(xtype::INT, (4 + 8 * at, 1 + 8 * at), 4, 0));
+        let fixed = in_use.chain(vec![column(xtype::CHAR, (4, 1), 8000, DROPPED); 500]).collect::<Vec<_>>();
+        assert_eq!(LEVELS.map(|level| unused(&rowset(1, &fixed), level).len()), [500, 500]);
+        let variable = vec![column(xtype::VARCHAR, (-1, -1), 20, DROPPED); 500];
+        assert_eq!(dropped_variable(&variable).len(), 2);
+        assert_eq!(dropped_variable(&[&variable[..], &[column(xtype::VARCHAR, (-1, -2), 50, 0)]].concat()).len(), 1);
+    }
+
+    #[test]
+    fn what_stays_of_dropped_columns_is_listed() {
+        let reasons = |columns: &[RowsetColumn]| {
+            let mut kept = Kept::default();
+            note_dropped(&rowset(0, columns), "t", &mut kept);
+            kept.iter().map(|(why, ..)| why).collect::<Vec<_>>()
+        };
+        let of = |status| column(xtype::INT, (4, 0), 4, status);
+        assert_eq!(reasons(&[of(0), of(DROPPED), of(column_status::SPARSE), of(column_status::HAS_DEFAULT)]), []);
+        assert_eq!(reasons(&[of(DROPPED | column_status::SPARSE)]), [Why::Sparse]);
+        assert_eq!(reasons(&[of(DROPPED | column_status::HAS_DEFAULT)]), [Why::Default]);
+    }
+
+    #[test]
+    fn columns_that_a_definition_names_often_wait_once() {
+        let column = |id: u32| TableColumn { id, name: "x".to_owned(), user_type: 0, status: 0 };
+        let names = ColumnsByName::of(&[column(1), column(u32::MAX)]);
+        let mut waiting = BTreeSet::new();
+        (0..1000).for_each(|_| names.add_named("([X]+[x])", &mut waiting));
+        assert_eq!(waiting, BTreeSet::from([1, u32::MAX]));
     }
 
     #[test]

@@ -61,16 +61,18 @@ pub struct Redaction<'a> {
     plans: Vec<RowsetPlan>,
     texts: BTreeMap<u64, Texts>,
     objects: Texts,
-    files: Texts,
+    others: Texts,
     numbers: BTreeMap<NumberKind, Numbers>,
     kept: Kept,
+    /// The IDs of the files.
+    files: BTreeSet<u16>,
 }
 
 /// The names and values of a database.
 struct Values {
     texts: BTreeMap<u64, Collected>,
     objects: Collected,
-    files: Collected,
+    others: Collected,
     numbers: BTreeMap<NumberKind, BTreeSet<u128>>,
     count: usize,
 }
@@ -78,32 +80,50 @@ struct Values {
 impl Values {
     fn bytes(&self) -> usize {
         let texts: usize = self.texts.values().map(|texts| texts.bytes).sum();
-        texts + self.objects.bytes + self.files.bytes + self.count * BYTES_PER_NUMBER
+        texts + self.objects.bytes + self.others.bytes + self.count * BYTES_PER_NUMBER
     }
 
     /// The memory that the trees of the new texts will use.
     fn tree_bytes(&self) -> usize {
-        self.texts.values().chain([&self.objects, &self.files]).map(Collected::tree_bytes).sum()
+        self.texts.values().chain([&self.objects, &self.others]).map(Collected::tree_bytes).sum()
     }
 }
 
-/// What definitions are, according to the catalog.
-struct OfCatalog<'a>(&'a Database);
+/// What the catalog says, and the files that there are.
+struct OfDatabase<'a> {
+    database: &'a Database,
+    files: &'a BTreeSet<u16>,
+}
 
-impl Objects for OfCatalog<'_> {
+impl Objects for OfDatabase<'_> {
     fn is_rule(&self, object_id: i32) -> bool {
-        let object = self.0.objects.get(&object_id);
-        object.is_some_and(|object| matches!(object.type_code.as_str(), "C" | "D" | "R"))
+        let object = self.database.objects.get(&object_id);
+        object.is_some_and(|object| match object.type_code.as_str() {
+            "C" => true,
+            // An object of CREATE DEFAULT belongs to no column, and has its text as it was written.
+            "D" => object.parent_id != 0,
+            _ => false,
+        })
     }
 
     fn is_partition_function(&self, id: i32) -> bool {
-        self.0.partition_functions.contains_key(&id)
+        self.database.partition_functions.contains_key(&id)
     }
 
     fn form(&self, is_unicode: bool) -> Form {
-        let collation = collation(self.0);
+        let collation = collation(self.database);
         if is_unicode { Form::Unicode(collation) } else { Form::Ansi(collation) }
     }
+
+    fn has_file(&self, file: u16) -> bool {
+        self.files.contains(&file)
+    }
+}
+
+/// The IDs of the files, according to the catalog and to their headers.
+fn files(source: &dyn PageSource, database: &Database) -> BTreeSet<u16> {
+    let of_catalog = database.files.iter().map(|file| file.file_id);
+    of_catalog.chain(source.files().iter().map(|file| file.file_id)).collect()
 }
 
 fn collation(database: &Database) -> CollationId {
@@ -125,18 +145,20 @@ impl<'a> Redaction<'a> {
         }
         let mut kept = Kept::default();
         let plans = plans(database, &mut kept);
+        let files = files(source, database);
+        let known = OfDatabase { database, files: &files };
         let names = Form::Unicode(collation(database));
         let mut values = Values {
             texts: BTreeMap::new(),
             objects: Collected::new(names),
-            files: Collected::new(names),
+            others: Collected::new(names),
             numbers: BTreeMap::new(),
             count: 0,
         };
         for page in ids(source) {
             let mut bytes = source.read_page(page).ok_or(Refused::Unread(page))?;
             undo_torn_bits(&mut bytes);
-            let found = found(database, &plans, &bytes, use_of(source, page, &bytes));
+            let found = found(&known, &plans, &bytes, use_of(source, page, &bytes));
             for cell in &found.cells {
                 collect(&mut values, &bytes, cell);
             }
@@ -149,8 +171,8 @@ impl<'a> Redaction<'a> {
         }
         let texts = values.texts.into_iter().map(|(form, texts)| (form, Texts::draw(texts, key))).collect();
         let numbers = values.numbers.into_iter().map(|(kind, old)| (kind, Numbers::draw(kind, &old, key))).collect();
-        let (objects, files) = (Texts::draw(values.objects, key), Texts::draw(values.files, key));
-        Ok(Self { source, database, key, plans, texts, objects, files, numbers, kept })
+        let (objects, others) = (Texts::draw(values.objects, key), Texts::draw(values.others, key));
+        Ok(Self { source, database, key, plans, texts, objects, others, numbers, kept, files })
     }
 
     /// The pages of the database, file by file.
@@ -167,7 +189,8 @@ impl<'a> Redaction<'a> {
         let mut bytes = stored.clone();
         undo_torn_bits(&mut bytes);
         let use_of_page = use_of(self.source, id, &bytes);
-        let Cells { cells, used, damaged } = found(self.database, &self.plans, &bytes, use_of_page);
+        let known = OfDatabase { database: self.database, files: &self.files };
+        let Cells { cells, used, damaged } = found(&known, &self.plans, &bytes, use_of_page);
         let plan = plan_of(self.database, &self.plans, &bytes);
         let name = plan.map(|(plan, _)| plan.name.clone());
         let place = name.as_deref().filter(|name| !name.is_empty()).unwrap_or(DATABASE);
@@ -220,15 +243,19 @@ impl<'a> Redaction<'a> {
             What::Name { of, stays } => {
                 let (names, why) = match of {
                     NameKind::Object => (&self.objects, Why::NameOfSystem),
-                    NameKind::File if *stays == Some(true) => return,
-                    NameKind::File => (&self.files, Why::Unchanged),
+                    NameKind::Other => (&self.others, Why::Unchanged),
                 };
                 if !replace(names, bytes, Form::Unicode(collation(self.database))) && *stays == Some(false) {
                     self.kept.add(why, place, 1);
                 }
             }
             What::Value => wipe(bytes, self.key),
-            What::Variant => variant(bytes, self.key),
+            What::Variant => _ = variant(bytes, self.key),
+            What::Property => {
+                if !variant(bytes, self.key) {
+                    self.kept.add(Why::VariantNumbers, place, 1);
+                }
+            }
             What::Zero => bytes.fill(0),
             What::Formula { form, constants } => {
                 if formula::replace(bytes, *form, &self.objects, *constants, self.key) {
@@ -320,11 +347,11 @@ fn pfs_byte(source: &dyn PageSource, id: PageId) -> Option<PfsByte> {
 }
 
 /// The names and values on a page.
-fn found(database: &Database, plans: &[RowsetPlan], bytes: &PageBytes, use_of_page: Use) -> Cells {
+fn found(known: &OfDatabase<'_>, plans: &[RowsetPlan], bytes: &PageBytes, use_of_page: Use) -> Cells {
     let page = Page::new(bytes);
-    let name = |at: Range<usize>| Cell { at, what: What::Name { of: NameKind::File, stays: Some(false) } };
+    let name = |at: Range<usize>| Cell { at, what: What::Name { of: NameKind::Other, stays: Some(false) } };
     match (use_of_page, page.header().kind()) {
-        (Use::Content, _) => cells(bytes, plan_of(database, plans, bytes), &OfCatalog(database)),
+        (Use::Content, _) => cells(bytes, plan_of(known.database, plans, bytes), known),
         (Use::DamagedMap, _) => Cells { damaged: 1, ..Cells::default() },
         (Use::Structure, Some(PageType::Boot)) => {
             let system = ["master", "model", "msdb", "tempdb"];
@@ -361,21 +388,23 @@ fn collect(values: &mut Values, bytes: &PageBytes, cell: &Cell) {
             values.texts.entry(form.id()).or_insert_with(|| Collected::new(*form)).add(bytes, false);
         }
         What::Name { of: NameKind::Object, stays } => values.objects.add(bytes, *stays == Some(true)),
-        What::Name { of: NameKind::File, stays } if *stays != Some(true) => values.files.add(bytes, false),
+        What::Name { of: NameKind::Other, .. } => values.others.add(bytes, false),
         _ => {}
     }
 }
 
 /// Replaces the text or the bytes in a sql_variant: base type, version, two bytes of the maximum length, for texts four
-/// of the collation, then the value (docs/format/types-and-keys.md#sql_variant).
-fn variant(bytes: &mut [u8], key: Key) {
+/// of the collation, then the value (docs/format/types-and-keys.md#sql_variant). Returns false if a value of another type
+/// stays.
+fn variant(bytes: &mut [u8], key: Key) -> bool {
     use format::types::xtype::{BINARY, CHAR, NCHAR, NVARCHAR, VARBINARY, VARCHAR};
     let from = match bytes {
         [CHAR | NCHAR | VARCHAR | NVARCHAR, 1, ..] => 8,
         [BINARY | VARBINARY, 1, ..] => 4,
-        _ => return,
+        _ => return false,
     };
     wipe(bytes.get_mut(from..).unwrap_or_default(), key);
+    true
 }
 
 /// Fills everything with zeros except the page header, the slot array and the ranges in use.
@@ -455,6 +484,19 @@ mod tests {
     }
 
     #[test]
+    fn a_definition_as_it_was_written_is_no_rule() {
+        let mut database = Database::default();
+        for (id, type_code, parent_id) in [(1, "C", 9), (2, "D", 9), (3, "D", 0), (4, "R", 0), (5, "P", 0)] {
+            let [name, type_code] = ["n", type_code].map(str::to_owned);
+            database.objects.insert(id, catalog::Object { id, name, schema_id: 1, type_code, parent_id, number: 0 });
+        }
+        let known = OfDatabase { database: &database, files: &BTreeSet::from([1]) };
+        // The texts of CREATE RULE and CREATE DEFAULT have comments, and names without brackets.
+        assert_eq!([1, 2, 3, 4, 5, 6].map(|id| known.is_rule(id)), [true, true, false, false, false, false]);
+        assert!(known.has_file(1) && !known.has_file(0x6161));
+    }
+
+    #[test]
     fn bytes_and_texts_in_a_variant_change() {
         let key = Key::from_seed(3);
         for kept in [8, 4] {
@@ -463,12 +505,12 @@ mod tests {
             value[1] = 1;
             value.extend_from_slice(b"Anna");
             let mut new = value.clone();
-            variant(&mut new, key);
+            assert!(variant(&mut new, key));
             assert_eq!(new[..kept], value[..kept]);
             assert!(new[kept..].iter().zip(b"Anna").all(|(new, old)| new != old));
         }
         let mut number = [format::types::xtype::INT, 1, b'a', b'b', b'c', b'd'];
-        variant(&mut number, key);
+        assert!(!variant(&mut number, key), "it stays");
         assert_eq!(number[2..], *b"abcd");
     }
 }

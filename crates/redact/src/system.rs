@@ -122,7 +122,7 @@ pub(crate) fn plan(database: &Database, rowset: &Rowset, fixed: &Arc<BTreeSet<i3
         (xtype::NVARCHAR, Some(_)) if is_long(column) => Action::Value,
         (xtype::NCHAR | xtype::NVARCHAR, Some(names)) => Action::Name(kind, names.clone()),
         (xtype::SQL_VARIANT, _) if definitions.is_some() => Action::DefinitionValue,
-        (xtype::SQL_VARIANT, _) if matches!(table, "sysxprops" | "sysmultiobjvalues") => Action::Variant,
+        (xtype::SQL_VARIANT, _) if matches!(table, "sysxprops" | "sysmultiobjvalues") => Action::Property,
         (xtype::VARBINARY, _) if definitions.is_some() && name_of(column) == "imageval" => Action::Definition,
         (xtype::VARBINARY, _) if has_secret(table, name_of(column)) => match is_long(column) {
             true => Action::Value,
@@ -145,7 +145,7 @@ fn kind_of(table: &str) -> NameKind {
     match table {
         "sysschobjs" | "syscolpars" | "sysidxstats" | "sysscalartypes" | "sysclsobjs" | "sysowners" | "sysphfg"
         | "syssoftobjrefs" | "sysnsobjs" | "sysbinobjs" | "sysbinsubobjs" | "sysqnames" => NameKind::Object,
-        _ => NameKind::File,
+        _ => NameKind::Other,
     }
 }
 

@@ -58,7 +58,13 @@ pub(super) fn needles(source: &MemoryFiles, database: &Database, kept: &Kept) ->
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     let mut numbers: BTreeMap<[u8; 8], String> = BTreeMap::new();
     let mut vocabulary = vocabulary().to_vec();
-    let is_kept = |place: &str| kept.iter().any(|(_, kept, _)| kept == place);
+    // The values of an identity column change, although the last one stays in the catalog. Texts in sql_variant change.
+    let is_kept = |place: &str, is_text: bool| {
+        let stays = |why| !(why == Why::Counter || is_text && why == Why::VariantNumbers);
+        kept.iter().any(|(why, kept, _)| kept == place && stays(why))
+    };
+    let marks = database.identities.iter().filter_map(|identity| identity.mark);
+    vocabulary.extend(marks.flat_map(|mark| [mark.current, mark.seed, mark.increment]).flat_map(i64::to_le_bytes));
     let is_table_kept = |table: &str| count(kept, Why::Compressed, table) > 0 || count(kept, Why::Damaged, table) > FEW;
     let is_user = |id: &i32| database.objects.get(id).is_some_and(|object| object.type_code == "U");
     for id in Table::list(database).into_iter().filter(is_user) {
@@ -71,8 +77,9 @@ pub(super) fn needles(source: &MemoryFiles, database: &Database, kept: &Kept) ->
             let read = reader.read(&range, &mut |row| {
                 for (value, column) in row.values.iter().zip(&table.columns) {
                     let is_text = matches!(value, Value::Text(_));
-                    let stays =
-                        is_table_kept(&place) || is_kept(&format!("{place}.{}", column.name)) || has_off_row && is_text;
+                    let stays = is_table_kept(&place)
+                        || is_kept(&format!("{place}.{}", column.name), is_text)
+                        || has_off_row && is_text;
                     match (value, column.info.xtype) {
                         // Another column may have the same value.
                         (Value::Text(text), _) if stays => {
