@@ -457,32 +457,47 @@ pub(crate) fn copy(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Fai
     fs::create_dir_all(folder).map_err(|cause| refused(folder, &cause))?;
     let copies = free_names(files, folder)?;
     for (file, copy) in files.iter().zip(&copies) {
-        // Unlike `fs::copy`, this does not make a copy of a read-only file read-only.
         let mut original = fs::File::open(file).map_err(|cause| refused(file, &cause))?;
-        let mut out = fs::File::create_new(copy).map_err(|cause| named(copy, &cause))?;
+        let mut out = create_like(file, copy).map_err(|cause| not_named(copy, &cause))?;
         io::copy(&mut original, &mut out).map_err(|cause| refused(copy, &cause))?;
     }
     Ok(copies)
+}
+
+/// Creates a file for the copy of a file. Those who may not read the original may not read the copy either. Its owner may
+/// always write it, even if the original is read-only. Never replaces an existing file.
+fn create_like(original: &Path, copy: &Path) -> io::Result<fs::File> {
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        options.mode(fs::metadata(original)?.permissions().mode() & 0o777 | 0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = original;
+    options.open(copy)
 }
 
 /// Gives finished files their final names. Never replaces an existing file.
 fn give_names(files: &[PathBuf], names: &[PathBuf]) -> Result<(), Failure> {
     for (file, name) in files.iter().zip(names) {
         let file = tempfile::TempPath::try_from_path(file).map_err(|cause| refused(name, &cause))?;
-        file.persist_noclobber(name).map_err(|failed| named(name, &failed.error))?;
+        file.persist_noclobber(name).map_err(|failed| not_named(name, &failed.error))?;
     }
     Ok(())
 }
 
 /// The failure for a file that could not get its name.
-fn named(path: &Path, cause: &io::Error) -> Failure {
+fn not_named(path: &Path, cause: &io::Error) -> Failure {
     if cause.kind() == io::ErrorKind::AlreadyExists { Failure::exists(path) } else { refused(path, cause) }
 }
 
 /// The paths for copies of files in a folder. Fails if one of these paths exists.
 fn free_names(files: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let names: Vec<PathBuf> = files.iter().map(|file| folder.join(file.file_name().unwrap_or_default())).collect();
-    match names.iter().find(|name| name.exists()) {
+    // A link has the name even if its target does not exist.
+    match names.iter().find(|name| fs::symlink_metadata(name).is_ok()) {
         Some(name) => Err(Failure::exists(name)),
         None => Ok(names),
     }

@@ -10,7 +10,7 @@ use clap::Args;
 use report::printable;
 use source::{DataFile, DataFiles, PageSource};
 
-use super::{free_names, give_names, refused};
+use super::{create_like, free_names, give_names, refused};
 use crate::failure::Failure;
 use crate::output;
 
@@ -76,7 +76,7 @@ fn copy(source: &DataFiles, folder: &Path) -> Result<(Vec<PathBuf>, Kept), Failu
 
 fn write(redaction: &mut Redaction<'_>, file: &DataFile, path: &Path) -> Result<(), Failure> {
     let failed = |cause: std::io::Error| refused(path, &cause);
-    let mut out = BufWriter::new(fs::File::create_new(path).map_err(failed)?);
+    let mut out = BufWriter::new(create_like(&file.path, path).map_err(failed)?);
     for page in 0..file.pages {
         let page = redaction.page(format::PageId::new(file.file_id, page)).map_err(Failure::unable)?;
         out.write_all(page.as_slice()).map_err(failed)?;

@@ -66,5 +66,27 @@ fn a_link_with_the_name_of_the_copy_is_not_replaced() {
         assert_eq!(done.status.code(), Some(8), "{command}");
         assert!(String::from_utf8(done.stderr).unwrap().contains("will not be overwritten"), "{command}");
         assert_eq!(fs::read_link(&link).unwrap(), Path::new("nowhere"), "{command}");
+        assert_eq!(fs::read_dir(here.join(command)).unwrap().count(), 1, "{command}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn nobody_may_read_a_copy_who_may_not_read_the_original() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert_eq!(mdfsck(here, &["lab", "new", "db", "--schema", "entries", "--size", "3MB"]).status.code(), Some(0));
+    let original = fs::read_dir(here.join("db")).unwrap().next().unwrap().unwrap().path();
+    for (mode, expected) in [(0o600, 0o600), (0o400, 0o600), (0o440, 0o640)] {
+        fs::set_permissions(&original, fs::Permissions::from_mode(mode)).unwrap();
+        for (command, more) in [("redact", &[][..]), ("damage", &["--kind", "bit-rot"])] {
+            let out = format!("{command}-{mode:o}");
+            mdfsck(here, &[&["lab", command, "db", "-o", &out], more].concat());
+            let copy = fs::metadata(here.join(&out).join(original.file_name().unwrap())).unwrap();
+            // The umask of the test may take more.
+            assert_eq!(copy.permissions().mode() & 0o777 & !expected, 0, "{out}");
+            assert_eq!(copy.permissions().mode() & 0o600, 0o600, "{out}");
+        }
     }
 }
