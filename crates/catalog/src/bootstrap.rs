@@ -9,20 +9,38 @@ use format::{AllocUnitId, PageId};
 use source::PageSource;
 
 use crate::database::{AllocUnit, Gap, Rowset, UnitKind};
+use crate::found::Found;
 use crate::layout::{RowLayout, RowsetColumn, column_status};
-use crate::rows::{Place, scan};
+use crate::rows::{Place, Start, fault, scan};
 
-/// Reads one table, and records the rows that could not be read.
+/// The pages from which base tables are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Pages<'a> {
+    /// The source of the pages.
+    pub(crate) source: &'a dyn PageSource,
+    /// The leaves of base tables whose chain is broken; `None` if all base tables are read along their chains.
+    pub(crate) found: Option<&'a Found>,
+}
+
+/// Reads one table, and records the rows that could not be read. If the chain of the table is broken, its rows come from
+/// the leaves that were found, if any; the fault of the chain stays recorded.
 pub(crate) fn table(
-    source: &dyn PageSource,
+    Pages { source, found }: Pages<'_>,
     gaps: &mut Vec<Gap>,
     (object_id, table): (i32, &'static str),
     place: Option<Place<'_>>,
     mut visit: impl FnMut(Record<'_>),
 ) {
-    let (bad_records, fault) = match place {
-        Some(place) => scan(source, place, |_, record| visit(record)),
-        None => (0, None),
+    let mut add = |_, record: Record<'_>| visit(record);
+    let broken = found.map(|found| (found, place.map(|place| fault(source, place))));
+    let (bad_records, fault) = match (broken, place) {
+        (Some((found, chain)), _) if chain != Some(None) => {
+            let (unit, leaves) = found.leaves_of(object_id);
+            let (bad, _) = scan(source, Place { unit, start: Start::Leaves(leaves), expansion: None }, &mut add);
+            (bad, chain.flatten())
+        }
+        (_, Some(place)) => scan(source, place, &mut add),
+        (_, None) => (0, None),
     };
     // Some tables are read twice. A gap in such a table is recorded only once.
     let is_recorded = gaps.iter().any(|gap| gap.object_id == object_id);

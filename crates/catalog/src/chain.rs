@@ -154,6 +154,16 @@ pub(crate) fn walk(
     Ok(())
 }
 
+/// Calls `visit` with the page, if it is a sound leaf of `unit`.
+pub(crate) fn leaf(source: &dyn PageSource, page: PageId, unit: AllocUnitId, visit: impl FnOnce(Page<'_>)) {
+    if let Ok(bytes) = sound(source, page) {
+        let page = Page::new(&bytes);
+        if page.header().kind() == Some(PageType::Data) && page.header().alloc_unit() == unit {
+            visit(page);
+        }
+    }
+}
+
 /// The maximum number of tree levels that are followed. A B-tree of 8 KB pages over 2^31 pages has far fewer levels.
 pub(crate) const MAX_DEPTH: usize = 32;
 

@@ -8,6 +8,7 @@ use source::PageSource;
 
 use crate::chain::ChainFault;
 use crate::columnstore::Columnstore;
+use crate::complete::RestsOn;
 use crate::constraints::{Constraint, Identity};
 use crate::partitions::{PartitionFunction, Partitioned};
 
@@ -80,6 +81,8 @@ pub struct Database {
     pub columnstore: Columnstore,
     /// Base tables that could not be read completely.
     pub gaps: Vec<Gap>,
+    /// What the descriptions of tables rest on, by object ID. Empty if the catalog was read along its own pointers.
+    pub rests_on: BTreeMap<i32, RestsOn>,
 }
 
 /// For each object, the positions of its rowsets in [`Database::rowsets`].

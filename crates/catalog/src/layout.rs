@@ -26,6 +26,9 @@ pub mod column_status {
     /// The column was added with a default. Records that were written before the column was added have this default as
     /// its value.
     pub const HAS_DEFAULT: u32 = 0x200;
+    /// No bit of a file: the value of the column is the null bitmap of the record. Only tables that no catalog describes
+    /// have such a column.
+    pub const NULL_BITS: u32 = 0x8000_0000;
 }
 
 /// A level of an index. A column has different positions in leaf records and in non-leaf records.
@@ -142,6 +145,7 @@ impl RowsetColumn {
         let known = record.null_bit(null_bit);
         match offset {
             _ if known == Some(true) => Stored::Null,
+            0 if self.status & column_status::NULL_BITS != 0 => Stored::Plain(record.null_bitmap()),
             0 => Stored::Absent,
             // A record that was written before the column was added has other content at the column's position, so the
             // column counts as absent. For a bit column, the byte may contain older bit columns. For a variable-length

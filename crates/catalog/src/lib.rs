@@ -10,11 +10,15 @@
 
 mod base_table;
 mod bootstrap;
+mod by_records;
 mod chain;
 mod columnstore;
+mod complete;
 mod constraints;
 mod database;
 mod encryption;
+mod found;
+mod known;
 mod layout;
 mod load;
 mod off_row;
@@ -26,15 +30,18 @@ mod statistics;
 mod whole;
 
 pub use base_table::{Unread, read_base_table, read_base_table_as, read_base_table_stored};
+pub use by_records::complete_by_records;
 pub use chain::{ChainFault, Fetched, fetch};
 pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
+pub use complete::{Compared, Difference, NotACopy, RestsOn, complete_from};
 pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, decimal, integer};
 pub use database::{
     AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,
     Object, Rowset, RowsetsByObject, TableColumn, UnitKind,
 };
+pub use found::{CELLS, FileRemains, Found, PageCounts, RecordForm};
 pub use layout::{Level, RowLayout, RowsetColumn, Stored, column_status};
-pub use load::load;
+pub use load::{load, load_found};
 pub use off_row::off_row_value;
 pub use partitions::{Boundary, PartitionFunction, Partitioned};
 pub use row_counts::set_row_counts;

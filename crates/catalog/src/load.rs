@@ -1,15 +1,18 @@
 //! Loads the whole [`Database`], starting at the boot page. Each table is read after the tables that are needed to read
 //! it.
 
+use std::collections::BTreeMap;
+
 use format::collation::CollationId;
 use format::compressed::Expansion;
 use format::types::{datetime_text, xtype};
 use format::{AllocUnitId, Page, PageId, PageType};
 use source::PageSource;
 
-use crate::bootstrap;
+use crate::bootstrap::{self, Pages};
 use crate::chain::{self, Fetched};
 use crate::database::{AllocUnit, Boot, Database, Gap, Rowset, UnitKind};
+use crate::found::Found;
 use crate::layout::RowsetColumn;
 use crate::rows::{Place, Start};
 use crate::{encryption, whole};
@@ -31,23 +34,63 @@ const SYSSEOBJVALUES: i32 = 9;
 /// Reads the catalog as far as possible. This function never fails. [`Database::gaps`] lists the parts that could not
 /// be read. [`Database::boot`] is `None` if the boot page cannot be read.
 pub fn load(source: &dyn PageSource) -> Database {
-    let is_encrypted = encryption::is_encrypted(source);
-    let mut database = Database { boot: read_boot(source), is_encrypted, ..Database::default() };
+    load_from(Pages { source, found: None })
+}
+
+/// Reads the catalog like [`load`], but without the boot page too, and reads base tables with a broken chain from the
+/// pages that were found. [`Database::gaps`] still lists these tables, because pages of them may be lost.
+pub fn load_found(source: &dyn PageSource, found: &Found) -> Database {
+    let mut database = load_from(Pages { source, found: Some(found) });
+    keep_last(&mut database);
+    database
+}
+
+fn load_from(pages: Pages<'_>) -> Database {
+    let is_encrypted = encryption::is_encrypted(pages.source);
+    let mut database = Database { boot: read_boot(pages.source), is_encrypted, ..Database::default() };
     if is_encrypted {
         return database;
     }
-    let Some(boot) = &database.boot else { return database };
-    let is_2005 = boot.version < 655;
-    let first = boot.first_sysallocunits;
-    load_units(source, &mut database, first);
-    load_rowsets(source, &mut database, is_2005);
+    let (is_2005, first) = match (&database.boot, pages.found) {
+        (Some(boot), _) => (boot.version < 655, Some(boot.first_sysallocunits)),
+        (None, Some(found)) => (found.is_2005(), None),
+        (None, None) => return database,
+    };
+    load_units(pages, &mut database, first);
+    load_rowsets(pages, &mut database, is_2005);
     if is_2005 {
-        load_layouts_2005(source, &mut database)
+        load_layouts_2005(pages, &mut database)
     } else {
-        load_layouts(source, &mut database)
+        load_layouts(pages, &mut database)
     }
-    Loader { source }.load_named_tables(&mut database, is_2005);
+    Loader { pages }.load_named_tables(&mut database, is_2005);
     database
+}
+
+/// Keeps one of several rows with the same key. Such rows come from pages that were freed and are still found by their
+/// headers; the row of the page that was changed last is the current one, and was read last.
+fn keep_last(database: &mut Database) {
+    fn last<T, K: Ord>(rows: &mut Vec<T>, key: impl Fn(&T) -> K) {
+        rows.reverse();
+        rows.sort_by_key(|row| key(row));
+        rows.dedup_by(|b, a| key(a) == key(b));
+    }
+    database.columns.values_mut().for_each(|columns| last(columns, |column| column.id));
+    database.index_columns.values_mut().for_each(|columns| last(columns, |column| column.position));
+    last(&mut database.expressions, |expression| (expression.object_id, expression.kind, expression.sub_id));
+    last(&mut database.filegroups, |group| group.id);
+    last(&mut database.files, |file| file.file_id);
+}
+
+/// Sorts rows by their key and keeps one row of each key: the first that was read, or the last if the rows come from
+/// pages that were found.
+fn sort_rows<T>(rows: &mut Vec<T>, pages: Pages<'_>, key: impl Fn(&T) -> u64) {
+    if pages.found.is_some() {
+        rows.reverse();
+    }
+    rows.sort_by_key(&key);
+    rows.dedup_by_key(|row| key(row));
+    rows.shrink_to_fit();
 }
 
 fn read_boot(source: &dyn PageSource) -> Option<Boot> {
@@ -89,20 +132,18 @@ pub(crate) fn fixed_id(object_id: i32) -> u64 {
     (object_id as u64) << 16
 }
 
-fn load_units(source: &dyn PageSource, database: &mut Database, first: PageId) {
+fn load_units(pages: Pages<'_>, database: &mut Database, first: Option<PageId>) {
     let mut units = Vec::new();
     let mut unreadable = 0;
     let unit = AllocUnitId(fixed_id(SYSALLOCUNITS));
-    let place = Some(Place { unit, start: Start::FirstPage(first), expansion: None });
+    let place = first.map(|first| Place { unit, start: Start::FirstPage(first), expansion: None });
     let table = (SYSALLOCUNITS, "sysallocunits");
-    bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::alloc_unit(&record) {
+    bootstrap::table(pages, &mut database.gaps, table, place, |record| match bootstrap::alloc_unit(&record) {
         Some(unit) => units.push(unit),
         None => unreadable += 1,
     });
     note_unreadable(database, table, unreadable);
-    units.sort_by_key(|unit| unit.id);
-    units.dedup_by_key(|unit| unit.id);
-    units.shrink_to_fit();
+    sort_rows(&mut units, pages, |unit| unit.id.0);
     database.units = units;
 }
 
@@ -171,19 +212,17 @@ pub(crate) fn place_of_rowset<'a>(
     })
 }
 
-fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool) {
+fn load_rowsets(pages: Pages<'_>, database: &mut Database, is_2005: bool) {
     let place = place_of(database, fixed_id(SYSROWSETS));
     let mut rowsets: Vec<Rowset> = Vec::new();
     let mut unreadable = 0;
     let table = (SYSROWSETS, "sysrowsets");
-    bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::rowset(&record, is_2005) {
+    bootstrap::table(pages, &mut database.gaps, table, place, |record| match bootstrap::rowset(&record, is_2005) {
         Some(rowset) => rowsets.push(rowset),
         None => unreadable += 1,
     });
     note_unreadable(database, table, unreadable);
-    rowsets.sort_by_key(|rowset| rowset.id);
-    rowsets.dedup_by_key(|rowset| rowset.id);
-    rowsets.shrink_to_fit();
+    sort_rows(&mut rowsets, pages, |rowset| rowset.id);
     for (at, unit) in database.units.iter_mut().enumerate() {
         unit.rowset = rowsets.binary_search_by_key(&unit.owner_id, |rowset| rowset.id).ok();
         if let Some(rowset) = unit.rowset.and_then(|rowset| rowsets.get_mut(rowset)) {
@@ -195,38 +234,38 @@ fn load_rowsets(source: &dyn PageSource, database: &mut Database, is_2005: bool)
     }
     let (units, found) = (database.units.len(), rowsets.len());
     database.rowsets = rowsets;
-    note_missing_rows(source, database, table, found);
-    note_missing_rows(source, database, (SYSALLOCUNITS, "sysallocunits"), units);
+    note_missing_rows(pages.source, database, table, found);
+    note_missing_rows(pages.source, database, (SYSALLOCUNITS, "sysallocunits"), units);
 }
 
-fn load_layouts(source: &dyn PageSource, database: &mut Database) {
+fn load_layouts(pages: Pages<'_>, database: &mut Database) {
     let place = place_of(database, fixed_id(SYSRSCOLS));
     let mut columns = Distributor::default();
     let mut unreadable = 0;
     let table = (SYSRSCOLS, "sysrscols");
-    bootstrap::table(source, &mut database.gaps, table, place, |record| match bootstrap::rowset_column(&record) {
+    bootstrap::table(pages, &mut database.gaps, table, place, |record| match bootstrap::rowset_column(&record) {
         Some(column) => columns.add(&mut database.rowsets, column),
         None => unreadable += 1,
     });
     note_unreadable(database, table, unreadable);
     columns.hand_over(&mut database.rowsets);
-    note_missing_rows(source, database, table, columns.found);
-    complete_layouts(database);
+    note_missing_rows(pages.source, database, table, columns.found);
+    complete_layouts(database, pages.found.is_some());
 }
 
-fn load_layouts_2005(source: &dyn PageSource, database: &mut Database) {
+fn load_layouts_2005(pages: Pages<'_>, database: &mut Database) {
     let mut columns = Distributor::default();
     let place = place_of(database, fixed_id(SYSHOBTCOLUMNS_2005));
     let table = (SYSHOBTCOLUMNS_2005, "syshobtcolumns");
-    bootstrap::table(source, &mut database.gaps, table, place, |record| {
+    bootstrap::table(pages, &mut database.gaps, table, place, |record| {
         let column = bootstrap::hobt_column_2005(&record);
         column.into_iter().for_each(|column| columns.add(&mut database.rowsets, column));
     });
     columns.hand_over(&mut database.rowsets);
-    complete_layouts(database);
+    complete_layouts(database, pages.found.is_some());
     let place = place_of(database, fixed_id(SYSROWSETCOLUMNS_2005));
     let table = (SYSROWSETCOLUMNS_2005, "sysrowsetcolumns");
-    bootstrap::table(source, &mut database.gaps, table, place, |record| {
+    bootstrap::table(pages, &mut database.gaps, table, place, |record| {
         let Some(((rowset_id, physical), id)) = bootstrap::rowset_column_2005(&record) else { return };
         let rowset = database.rowsets.binary_search_by_key(&rowset_id, |rowset| rowset.id);
         let Some(rowset) = rowset.ok().and_then(|at| database.rowsets.get_mut(at)) else { return };
@@ -268,12 +307,32 @@ impl Distributor {
     }
 }
 
+/// The collation that most text columns have. Without the boot page, it stands for the default collation.
+fn usual_collation(database: &Database) -> CollationId {
+    let mut columns: BTreeMap<u32, usize> = BTreeMap::new();
+    let all = database.rowsets.iter().flat_map(|rowset| &rowset.layout.columns);
+    for column in all.filter(|column| column.collation != CollationId(0)) {
+        *columns.entry(column.collation.0).or_default() += 1;
+    }
+    let most = columns.into_iter().max_by_key(|(id, columns)| (*columns, std::cmp::Reverse(*id)));
+    CollationId(most.map_or(0, |(id, _)| id))
+}
+
 /// Sorts the columns of each rowset into physical order, and adds collations and expansions, which the rows of the
 /// catalog do not contain.
-fn complete_layouts(database: &mut Database) {
-    let default_collation = CollationId(database.boot.as_ref().map_or(0, |boot| boot.collation));
+fn complete_layouts(database: &mut Database, keeps_last: bool) {
+    let default_collation = match &database.boot {
+        Some(boot) => CollationId(boot.collation),
+        None => usual_collation(database),
+    };
     for rowset in &mut database.rowsets {
         rowset.layout.columns.sort_by_key(|column| column.physical);
+        if keeps_last {
+            // Rows from pages that were found may be there twice. The last one is the current one.
+            rowset.layout.columns.reverse();
+            rowset.layout.columns.dedup_by_key(|column| (column.physical, column.id));
+            rowset.layout.columns.reverse();
+        }
         // Only a damaged catalog has more columns than this limit.
         rowset.layout.columns.truncate(MAX_COLUMNS);
         for column in &mut rowset.layout.columns {

@@ -48,14 +48,14 @@ pub(crate) struct Place<'a> {
     /// The allocation unit that stores the rows.
     pub(crate) unit: AllocUnitId,
     /// Where the scan starts.
-    pub(crate) start: Start,
+    pub(crate) start: Start<'a>,
     /// How compressed rows are expanded; `None` if the rows are not compressed.
     pub(crate) expansion: Option<&'a Expansion>,
 }
 
 /// The page at which a scan starts.
 #[derive(Clone, Copy)]
-pub(crate) enum Start {
+pub(crate) enum Start<'a> {
     /// The scan starts at this leaf page.
     FirstPage(PageId),
     /// The scan starts at the leftmost leaf below `root`. If the pointers below `root` do not point to that leaf, the
@@ -65,13 +65,16 @@ pub(crate) enum Start {
     /// The scan starts at this page, if it is a leaf without a left neighbor. This is used for trees with non-leaf
     /// pages that cannot be read.
     Leftmost(PageId),
+    /// The scan reads these leaves in this order, and does not follow their links.
+    Leaves(&'a [PageId]),
 }
 
-impl Start {
+impl Start<'_> {
     /// Whether the table has no pages.
     pub(crate) fn is_nowhere(self) -> bool {
         match self {
             Self::FirstPage(page) | Self::Root { root: page, .. } | Self::Leftmost(page) => page.is_none(),
+            Self::Leaves(pages) => pages.is_empty(),
         }
     }
 }
@@ -106,14 +109,30 @@ pub(crate) fn scan(
             }
         }
     };
-    let first = match place.start {
+    let walked = match place.start {
+        Start::Leaves(pages) => {
+            pages.iter().for_each(|page| chain::leaf(source, *page, place.unit, &mut page_rows));
+            Ok(())
+        }
+        _ => first_of(source, place).and_then(|first| chain::walk(source, place.unit, first, &mut page_rows)),
+    };
+    (bad_records, walked.err())
+}
+
+/// The fault that a scan of `place` would end with.
+pub(crate) fn fault(source: &dyn PageSource, place: Place<'_>) -> Option<ChainFault> {
+    first_of(source, place).and_then(|first| chain::walk(source, place.unit, first, |_| {})).err()
+}
+
+/// The page at which a walk over the leaves starts.
+fn first_of(source: &dyn PageSource, place: Place<'_>) -> Result<chain::First, ChainFault> {
+    match place.start {
         Start::FirstPage(page) => Ok(page.into()),
         Start::Root { root, .. } if root.is_none() => Ok(root.into()),
         Start::Root { root, first } => chain::start(source, place.unit, root, first),
         Start::Leftmost(page) => chain::leftmost(source, page, place.unit),
-    };
-    let fault = first.and_then(|first| chain::walk(source, place.unit, first, &mut page_rows)).err();
-    (bad_records, fault)
+        Start::Leaves(pages) => Ok(pages.first().copied().unwrap_or(PageId::NONE).into()),
+    }
 }
 
 fn place_of(page: Page<'_>, entry: &SlotEntry) -> RecordId {

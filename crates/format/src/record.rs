@@ -312,6 +312,13 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// The bytes of the null bitmap; empty if the record has none.
+    pub fn null_bitmap(&self) -> &'a [u8] {
+        let start = usize::from(self.bitmap_at);
+        let end = start + usize::from(self.column_count).div_ceil(8);
+        self.bytes.get(start..end).unwrap_or_default()
+    }
+
     /// The null bit `number`, counted from 1. `None` if the record has no null bitmap, or if the column was added after
     /// the record was written.
     #[inline]

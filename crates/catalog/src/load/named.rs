@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use format::bytes::utf16;
 use format::types::{TypeInfo, fixed_length, xtype};
-use source::PageSource;
 
 use super::{SYSCOLPARS, SYSSEOBJVALUES, place_of_rowset};
+use crate::bootstrap::{self, Pages};
 use crate::database::{
     Database, Expression, ExpressionKind, FileRow, Filegroup, Index, IndexColumn, IndexType, Object, Rowset,
     TableColumn,
 };
 use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Row, row};
-use crate::{bootstrap, constraints, partitions};
+use crate::{constraints, known, partitions};
 
 /// The column IDs and names of the columns of syscolpars. Some of these columns are needed to find the column names of
 /// all other tables. The other columns in this list are read at the same time.
@@ -41,7 +41,7 @@ fn names_of(database: &Database, object_id: i32) -> Vec<(u32, &str)> {
 
 /// Reads base tables and finds their columns by name.
 pub(crate) struct Loader<'a> {
-    pub(super) source: &'a dyn PageSource,
+    pub(super) pages: Pages<'a>,
 }
 
 impl Loader<'_> {
@@ -100,13 +100,24 @@ impl Loader<'_> {
                 names.into_iter().filter_map(column).collect()
             })
             .unwrap_or_default();
+        // The description of a base table may be lost with its catalog rows.
+        let columns = match self.pages.found {
+            Some(_) => known::columns(object_id).unwrap_or(columns),
+            None => columns,
+        };
         let rowset = rowset.filter(|_| !columns.is_empty());
         let expansion = rowset.and_then(|rowset| rowset.expansion.clone());
         let readable = rowset.filter(|rowset| expansion.is_some() || !rowset.is_row_compressed());
         let place = readable.and_then(|rowset| place_of_rowset(database, rowset, expansion.as_ref()));
-        bootstrap::table(self.source, &mut database.gaps, (object_id, table), place, |record| {
+        bootstrap::table(self.pages, &mut database.gaps, (object_id, table), place, |record| {
             visit(row(record, &columns));
         });
+    }
+
+    /// Whether the release of the database has this base table.
+    fn has(&self, database: &Database, object_id: i32) -> bool {
+        database.columns.contains_key(&object_id)
+            || self.pages.found.is_some_and(|found| !found.leaves_of(object_id).1.is_empty())
     }
 
     fn load_schemas(&self, database: &mut Database) {
@@ -227,13 +238,13 @@ impl Loader<'_> {
     fn load_files(&self, database: &mut Database) {
         let mut filegroups = Vec::new();
         // Base table 23 has existed since SQL Server 2008. SQL Server 2005 stores files and filegroups in other tables.
-        if database.columns.contains_key(&23) {
+        if self.has(database, 23) {
             self.scan(database, (23, "sysphfg"), |row| {
                 filegroups.push(Filegroup { id: row.number("fgid") as u16, name: row.text("name") });
             });
         }
         let mut files = Vec::new();
-        if database.columns.contains_key(&24) {
+        if self.has(database, 24) {
             self.scan(database, (24, "sysprufiles"), |row| {
                 files.push(FileRow {
                     file_id: row.number("fileid") as u16,
