@@ -10,9 +10,17 @@ use crate::positioned::{ReadAt, read_fully_at};
 
 /// The least number of pages that must be at their places.
 const LEAST_PAGES: usize = 3;
-/// Number of pages to look at that are evenly spread over the file. The same number is enough for the places that double
-/// their distance from the start: they cover files of up to 16 TB, of which only the beginning may be in use.
+/// Number of pages to look at that are spread over the file, for pages in their places. All pages of a file with at most
+/// [`SMALL`] pages are looked at.
+const SPREAD: u64 = 512;
+const SMALL: u64 = 4096;
+/// Number of pages to look at that are evenly spread over the file, for pages at other places. The same number is enough for
+/// the places that double their distance from the start: they cover files of up to 16 TB, of which only the beginning may
+/// be in use.
 const EVENLY: u64 = 32;
+/// The distance of two neighboring places is not a multiple of the same number everywhere, because every n-th block of the
+/// file may be overwritten.
+const UNEVENLY: u64 = 37;
 /// The version of all page headers, and the first byte of a page.
 const HEADER_VERSION: u8 = 1;
 
@@ -33,17 +41,22 @@ pub(crate) enum Remains {
 }
 
 impl Remains {
-    /// Looks at some places of a file of `length` bytes. Places that cannot be read count as places without a page.
+    /// Looks at places of a file of `length` bytes. Places that cannot be read count as places without a page.
     pub(crate) fn of(file: &dyn ReadAt, length: u64) -> Self {
         let pages = length / PAGE_BYTES as u64;
         let spread = (0..EVENLY).map(|number| pages.saturating_mul(number) / EVENLY);
         let doubled = (3..=31).map(|exponent| 1u64 << exponent);
         let places: BTreeSet<u64> = spread.chain(doubled).filter(|place| *place < pages).collect();
-        in_place(file, &places).or_else(|| moved(file, &places)).unwrap_or(Self::Nothing)
+        let uneven = |number: u64| pages.saturating_mul(number) / SPREAD + number * number % UNEVENLY;
+        let all = match pages {
+            0..=SMALL => (0..pages).collect(),
+            _ => places.iter().copied().chain((0..SPREAD).map(uneven)).filter(|place| *place < pages).collect(),
+        };
+        in_place(file, &all).or_else(|| moved(file, &places)).unwrap_or(Self::Nothing)
     }
 }
 
-/// The file whose pages are at their places. All of them must name the same file.
+/// The file whose pages are at their places, if most of them name the same file.
 fn in_place(file: &dyn ReadAt, places: &BTreeSet<u64>) -> Option<Remains> {
     let mut buffer = [0; PAGE_BYTES];
     let mut found = Vec::new();
@@ -51,8 +64,11 @@ fn in_place(file: &dyn ReadAt, places: &BTreeSet<u64>) -> Option<Remains> {
         let is_read = read_fully_at(file, &mut buffer, place * PAGE_BYTES as u64).is_ok_and(|read| read == PAGE_BYTES);
         found.extend(is_read.then(|| page_id(&buffer)).flatten().filter(|id| u64::from(id.page) == place));
     }
-    let &first = found.first().filter(|_| found.len() >= LEAST_PAGES)?;
-    found.iter().all(|id| id.file == first.file).then_some(Remains::InPlace(first.file))
+    let pages_of = |file: u16| found.iter().filter(|id| id.file == file).count();
+    let most = found.iter().map(|id| id.file).max_by_key(|file| pages_of(*file))?;
+    // A single page may name another file, because it is damaged or because it was written to the wrong place.
+    let is_clear = pages_of(most) >= LEAST_PAGES && pages_of(most) * 2 > found.len();
+    is_clear.then_some(Remains::InPlace(most))
 }
 
 /// The distance of the pages from their places, if it is the same at enough places.
@@ -69,7 +85,7 @@ fn moved(file: &dyn ReadAt, places: &BTreeSet<u64>) -> Option<Remains> {
             let by = (at + offset as u64).cast_signed() - i64::from(id.page) * PAGE_BYTES as i64;
             found.push((id.file, by));
             let same = found.iter().filter(|other| **other == (id.file, by)).count();
-            if same >= LEAST_PAGES {
+            if same >= LEAST_PAGES && by != 0 {
                 return Some(Remains::Moved { file_id: id.file, by });
             }
         }
@@ -141,6 +157,34 @@ mod tests {
         assert_eq!(of(bytes.clone()), Remains::InPlace(1));
         bytes[..(pages - 1) * PAGE_BYTES].fill(0);
         assert_eq!(of(bytes), Remains::Nothing, "one page is no evidence");
+    }
+
+    #[test]
+    fn a_file_is_known_although_every_nth_block_is_overwritten() {
+        // A file with more pages than are looked at one by one.
+        let page = |number: u32| {
+            let mut bytes = [0; PAGE_BYTES];
+            (bytes[0], bytes[1], bytes[36]) = (HEADER_VERSION, 1, 1);
+            bytes[32..36].copy_from_slice(&number.to_le_bytes());
+            format::protection::seal(&mut bytes);
+            bytes
+        };
+        let sound: Vec<[u8; PAGE_BYTES]> = (0..SMALL as u32 * 2).map(page).collect();
+        for every in [2, 3, 8, 16] {
+            let hurt = |at: usize| at / 8 % every == 0;
+            let bytes = sound.iter().enumerate().map(|(at, bytes)| if hurt(at) { [0xA7; PAGE_BYTES] } else { *bytes });
+            assert_eq!(of(bytes.collect::<Vec<_>>().concat()), Remains::InPlace(1), "{every}");
+        }
+    }
+
+    #[test]
+    fn one_page_that_names_another_file_decides_nothing() {
+        let mut bytes = sample();
+        bytes[..128 * PAGE_BYTES].fill(0);
+        let last: &mut PageBytes = bytes[200 * PAGE_BYTES..].first_chunk_mut().unwrap();
+        last[36] = 2;
+        format::protection::seal(last);
+        assert_eq!(of(bytes), Remains::InPlace(1));
     }
 
     #[test]
