@@ -26,9 +26,10 @@ pub trait Progress: Sync {
 }
 
 /// Descriptions of phases.
-const PHASES: [(&str, &str); 12] = [
+const PHASES: [(&str, &str); 13] = [
     ("spool", "copying standard input"),
     ("load", "reading the catalog"),
+    ("search", "looking for the catalog in all pages"),
     ("recover", "looking for changes in the log"),
     ("survey", "reading allocation maps"),
     ("sweep", "reading pages"),

@@ -307,6 +307,18 @@ pub(crate) struct DatabaseArguments {
     pub(crate) recovery: RecoveryArguments,
 }
 
+/// The option that names a copy of the database.
+#[derive(Args, Clone)]
+pub(crate) struct LikeArguments {
+    /// A backup or another copy of the same database, whose catalog says what the lost parts of the catalog said;
+    /// repeatable for the files of one copy
+    ///
+    /// Used only if system tables cannot be read. Names and columns that the database itself still has are not taken from
+    /// the copy.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) like: Vec<PathBuf>,
+}
+
 /// `mdfsck completions`.
 pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();

@@ -5,7 +5,7 @@ pub(crate) mod memory;
 mod plan;
 mod salvage;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::export::{Destination, Form, TableSource, Written};
 use ::rows::{MOST_LISTED, NoRows, ScanOptions, Table, Why};
@@ -20,6 +20,7 @@ use self::plan::Plan;
 use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
 use crate::failure::{Failure, report_faults, warn};
 use crate::input::{Input, Reading};
+use crate::lost_catalog::{self, Search};
 use crate::progress::without_bar;
 use crate::recover::Outcome;
 use crate::spool::Spool;
@@ -41,6 +42,7 @@ pub(crate) struct Opened<'a> {
 pub(crate) fn with_database(
     options: &DatabaseArguments,
     stop: &StopArguments,
+    lost: (&[PathBuf], Search),
     listener: Box<dyn Progress>,
     work: impl FnOnce(Opened<'_>, Box<dyn Progress>) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
@@ -66,7 +68,9 @@ pub(crate) fn with_database(
     let kept_bytes = recovered.kept_bytes();
     let (pages, database) = recovered.view(source, as_stored);
     let lacks_input = recover::warn_about_input(pages, &database, "read");
-    if database.boot.is_none() {
+    let memory = memory::for_search(options.recovery.room.memory);
+    let database = lost_catalog::complete(pages, database, lost, memory, listener.as_ref())?;
+    if database.boot.is_none() && database.rests_on.is_empty() {
         return Err(Failure::unable(recover::without_boot_page(pages)));
     }
     if database.is_encrypted {
@@ -75,7 +79,9 @@ pub(crate) fn with_database(
         ));
     }
     let rest = "tables, columns or rows may be missing";
-    recover::catalog_gaps(&database, lacks_input, "cannot be read completely", rest).iter().for_each(warn);
+    if database.rests_on.is_empty() {
+        recover::catalog_gaps(&database, lacks_input, "cannot be read completely", rest).iter().for_each(warn);
+    }
     let status = if database.gaps.is_empty() { 0 } else { Failure::INCOMPLETE };
     let status = status | work(Opened { pages, database: &database, kept_bytes }, listener)?;
     Ok(status | recover::report_doubts(&recovered) | report_faults(pages))
@@ -83,7 +89,9 @@ pub(crate) fn with_database(
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
     let listener = progress::listener(arguments.progress, None);
-    with_database(&arguments.database, &arguments.stop, listener, |opened, listener| {
+    let search = if arguments.damaged { Search::IfIncomplete } else { Search::IfNeeded };
+    let lost = (arguments.like.like.as_slice(), search);
+    with_database(&arguments.database, &arguments.stop, lost, listener, |opened, listener| {
         let Opened { pages, database, kept_bytes } = opened;
         let needs_texts = arguments.definitions || arguments.format == ExportFormat::Sql;
         let texts = needs_texts.then(|| Definitions::load(pages, database));
@@ -168,6 +176,7 @@ impl Run<'_> {
         let mut written = written.map_err(|cause| output::unwritable(&destination.rows, &cause))?;
         let shown = written.counts.damaged_pages.iter().take(MOST_PAGES);
         let shown = shown.map(|(page, why)| (*page, why.to_string())).collect();
+        let rests_on = self.database.rests_on.get(&table.object_id).map(ToString::to_string);
         let left_out = match self.arguments.damaged {
             true => LeftOut {
                 listed: std::mem::take(&mut written.counts.damaged_pages),
@@ -175,7 +184,7 @@ impl Run<'_> {
             },
             false => LeftOut::default(),
         };
-        Ok((exported(table, destination, written, shown), left_out))
+        Ok((Exported { rests_on, ..exported(table, destination, written, shown) }, left_out))
     }
 
     fn form(&self, table: &Table) -> Result<Form, Failure> {
@@ -270,6 +279,7 @@ fn exported(table: &Table, destination: &Destination, written: Written, left_out
         pages_not_given: counts.pages_not_given,
         left_out,
         records_left_out: counts.skipped_slots,
+        rests_on: None,
     }
 }
 
@@ -294,6 +304,7 @@ fn nothing(object_id: i32, name: &str, why: &NoRows) -> Exported {
         pages_not_given: 0,
         left_out: Vec::new(),
         records_left_out: 0,
+        rests_on: None,
     }
 }
 

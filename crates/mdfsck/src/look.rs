@@ -5,13 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use catalog::{Database, Fetched};
+use check::Silent;
 use format::PageId;
 use report::info::Table;
 use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
 use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
+use crate::export::memory;
 use crate::failure::{Failure, report_faults, report_read_faults, warn};
+use crate::lost_catalog::{self, Search};
 use crate::many::plan::{self, Inventory};
 use crate::{folders, logs, output, recover};
 
@@ -79,17 +82,20 @@ fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8
 /// Prints the facts of a database.
 fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> Result<u8, Failure> {
     let source = DataFiles::open(paths)?;
-    let database = catalog::load(&source);
+    let (database, found) = lost_catalog::look(&source, catalog::load(&source));
     table.database(&source, &database);
     let logs = logs::find(&source, &database);
     let recovery = recover::need(paths, &source, &database);
     let about_log = (logs.as_slice(), recovery.as_ref());
     output::print(|out| match arguments.json {
-        true => report::info::write_json(&source, &database, about_log, out),
-        false => report::info::write(&source, &database, about_log, out),
+        true => report::info::write_json(&source, &database, about_log, found.as_ref(), out),
+        false => report::info::write(&source, &database, about_log, found.as_ref(), out),
     })?;
     if database.boot.is_none() {
-        warn(recover::without_boot_page(&source));
+        match found {
+            Some(_) => warn("the boot page (1:9) is damaged"),
+            None => warn(recover::without_boot_page(&source)),
+        }
         return Ok(Failure::UNABLE | report_faults(&source));
     }
     Ok(report_faults(&source))
@@ -164,7 +170,8 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         TableOrder::Rows => report::tables::Order::Rows,
     };
     let (all, is_json) = (arguments.all, arguments.json);
-    show_catalog(&arguments.database, is_json, |source, database, out| match (arguments.statistics, is_json) {
+    let like = &arguments.like.like;
+    show_catalog(&arguments.database, like, is_json, |source, database, out| match (arguments.statistics, is_json) {
         (true, true) => report::table_statistics::write_json(source, database, all, out),
         (true, false) => report::table_statistics::write(source, database, all, out),
         (false, true) => report::tables::write_json(database, all, order, out).map(|()| true),
@@ -173,7 +180,7 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    show_catalog(&arguments.database, arguments.json, |_, database, out| match arguments.json {
+    show_catalog(&arguments.database, &[], arguments.json, |_, database, out| match arguments.json {
         true => report::lint::write_json(database, out).map(|()| true),
         false => report::lint::write(database, out).map(|()| true),
     })
@@ -187,6 +194,7 @@ const NOT_WHOLE: &str = "a system table cannot be read completely: the list is n
 /// them.
 fn show_catalog(
     arguments: &DatabaseArguments,
+    like: &[PathBuf],
     is_json: bool,
     write: impl FnOnce(&dyn PageSource, &Database, &mut dyn io::Write) -> io::Result<bool>,
 ) -> Result<u8, Failure> {
@@ -195,12 +203,15 @@ fn show_catalog(
     let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored, || false)?;
     let (source, database) = recovered.view(source.as_ref(), as_stored);
     let lacks_input = recover::warn_about_input(source, &database, "read");
+    let memory = memory::for_search(arguments.recovery.room.memory);
+    let database = lost_catalog::complete(source, database, (like, Search::IfNeeded), memory, &Silent)?;
     let gaps = gaps(source, &database, lacks_input);
     gaps.iter().for_each(warn);
     let mut is_whole = true;
     output::print(|out| {
-        // Without the boot page, or in an encrypted database, there is no catalog to show.
-        if database.boot.is_some() && !database.is_encrypted {
+        // In an encrypted database, or without the boot page and any other page of it, there is no catalog to show.
+        let has_tables = database.boot.is_some() || !database.rests_on.is_empty();
+        if has_tables && !database.is_encrypted {
             is_whole = write(source, &database, out)?;
         }
         let more = (!is_whole && gaps.is_empty()).then_some(NOT_WHOLE).into_iter();
@@ -216,6 +227,9 @@ fn show_catalog(
 
 /// Describes the parts of the catalog that could not be read.
 fn gaps(source: &dyn PageSource, database: &Database, lacks_input: bool) -> Vec<String> {
+    if !database.rests_on.is_empty() {
+        return vec!["the catalog is not whole: the list may not be complete".to_owned()];
+    }
     if database.boot.is_none() {
         return vec![recover::without_boot_page(source).to_owned()];
     }

@@ -32,6 +32,7 @@ mod log;
 mod log_filter;
 mod logs;
 mod look;
+mod lost_catalog;
 mod many;
 mod nice;
 mod output;

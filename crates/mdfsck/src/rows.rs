@@ -2,15 +2,18 @@
 
 use ::export::{TableSource, cells, write_some};
 use ::rows::{RangeCounts, ScanOptions, Table};
+use catalog::RestsOn;
 use check::Silent;
 
 use crate::cli::{RowsArguments, RowsFormat};
 use crate::export::{Opened, memory, with_database};
 use crate::failure::{Failure, warn};
+use crate::lost_catalog::Search;
 use crate::{output, scope, terminal};
 
 pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
-    with_database(&arguments.database, &arguments.stop, Box::new(Silent), |opened, _| {
+    let lost = (arguments.like.like.as_slice(), Search::IfNeeded);
+    with_database(&arguments.database, &arguments.stop, lost, Box::new(Silent), |opened, _| {
         let Opened { pages, database, kept_bytes } = opened;
         memory::for_preview(arguments.database.recovery.room.memory, kept_bytes, pages, database)?;
         let name = &arguments.table;
@@ -30,7 +33,8 @@ pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
                 read.unwrap_or_default()
             }
         };
-        Ok(report(&table, &counts, gaps))
+        let rests_on = database.rests_on.get(&table.object_id);
+        Ok(report(&table, &counts, gaps) | rests_on.map_or(0, |rests_on| incomplete(&table, rests_on)))
     })
 }
 
@@ -56,6 +60,16 @@ fn text(source: TableSource<'_>, limit: u64) -> Result<RangeCounts, Failure> {
         }
     })?;
     Ok(previewed.counts)
+}
+
+/// Says on what the columns rest, if the catalog could not be read in the usual way. Returns the exit-status bit.
+fn incomplete(table: &Table, rests_on: &RestsOn) -> u8 {
+    let name = table.full_name();
+    warn(format!(
+        "{name}: its columns rest on {rests_on}; rows of pages that no IAM page lists any more are not shown, but \
+         'mdfsck export --damaged' writes them"
+    ));
+    Failure::INCOMPLETE
 }
 
 /// Reports the pages whose rows are not shown, and how many records and values cannot be read. Returns the exit-status

@@ -53,6 +53,8 @@ pub struct Exported {
     pub left_out: Vec<(PageId, String)>,
     /// Number of records that are on sound pages but not in the file.
     pub records_left_out: u64,
+    /// What the description of the table rests on, if the catalog cannot be read along its own pointers.
+    pub rests_on: Option<String>,
 }
 
 impl Exported {
@@ -99,6 +101,7 @@ pub fn write_json(table: &Exported, out: &mut dyn io::Write) -> io::Result<()> {
         pages_left_out: table.pages_left_out,
         left_out: left_out.collect(),
         records_left_out: table.records_left_out,
+        rests_on: table.rests_on.as_deref(),
     };
     line(&lines::ExportLine::Table(exported), out)
 }
@@ -179,6 +182,9 @@ pub fn write_text(
 /// Remarks that a user of the file must know.
 fn remarks(table: &Exported) -> Vec<String> {
     let mut remarks = Vec::new();
+    if let Some(rests_on) = &table.rests_on {
+        remarks.push(format!("its columns rest on {rests_on}"));
+    }
     if table.pages_left_out > 0 {
         let shown: Vec<String> =
             table.left_out.iter().take(SHOWN_PAGES).map(|(page, why)| format!("{page}: {why}")).collect();

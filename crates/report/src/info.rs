@@ -1,11 +1,12 @@
 //! The facts of a database: `mdfsck info`.
 
+mod left;
 mod table;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use catalog::{Boot, Database, IndexType, UnitKind};
+use catalog::{Boot, Database, Found, IndexType, UnitKind};
 use format::boot::status;
 use format::collation::CollationId;
 use format::{Lsn, version};
@@ -74,6 +75,7 @@ pub fn write(
     source: &dyn PageSource,
     database: &Database,
     (logs, recovery): (&[LogFile], Option<&Recovery>),
+    found: Option<&Found>,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let mut facts = TextTable::new(&[]);
@@ -86,7 +88,12 @@ pub fn write(
                 }
             }
         }
-        None => facts.row(["boot page", "damaged: nothing else is known about the database"]),
+        None => {
+            facts.row(["boot page", "damaged"]);
+            if let Some(release) = found.and_then(Found::release) {
+                facts.row(["written by", &format!("{release}, by the form of its system tables")]);
+            }
+        }
     }
     if database.is_encrypted {
         facts.row(["encryption", "TDE: only page headers can be read without the key"]);
@@ -100,7 +107,8 @@ pub fn write(
     for feature in listed {
         writeln!(out, "  {feature}")?;
     }
-    if !database.gaps.is_empty() {
+    // Without the boot page, no system table can be read along its pointers.
+    if !database.gaps.is_empty() && found.is_none() {
         match database.is_recovered(source) {
             true => writeln!(out, "damaged")?,
             false => writeln!(
@@ -114,6 +122,9 @@ pub fn write(
     }
     writeln!(out)?;
     files_table(source, database).write(0, out)?;
+    if let Some(found) = found {
+        left::write(database, found, out)?;
+    }
     for log in logs {
         match &log.path {
             Some(path) => writeln!(out, "log file {}: {}", log.name, path.display())?,
@@ -131,6 +142,7 @@ pub fn write_json(
     source: &dyn PageSource,
     database: &Database,
     (logs, recovery): (&[LogFile], Option<&Recovery>),
+    found: Option<&Found>,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let boot = database.boot.as_ref();
@@ -143,6 +155,7 @@ pub fn write_json(
         header_pages: file.header_pages,
         tail_bytes: file.tail_bytes,
         path: file.path.display().to_string(),
+        left: found.and_then(|found| left::line(found, file.file_id)),
     });
     let log_files = logs
         .iter()

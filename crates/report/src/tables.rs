@@ -56,7 +56,21 @@ pub fn write(database: &Database, all: bool, order: Order, out: &mut dyn io::Wri
         "Row and page counts are from the catalog; 'mdfsck check' counts rows and pages in the files. Total rows \
          exclude indexes."
     )?;
-    write_expressions(database, &listed, out)
+    write_expressions(database, &listed, out)?;
+    write_rests_on(database, &listed, out)
+}
+
+/// Says of each table what its columns rest on, if the catalog could not be read in the usual way.
+fn write_rests_on(database: &Database, listed: &[Entry<'_>], out: &mut dyn io::Write) -> io::Result<()> {
+    let objects: BTreeSet<i32> = listed.iter().map(|entry| entry.rowset.object_id).collect();
+    let mut table = TextTable::new(&[]);
+    for (object, rests_on) in database.rests_on.iter().filter(|(object, _)| objects.contains(object)) {
+        table.row(["columns of", &database.object_name(*object), &rests_on.to_string()]);
+    }
+    if database.rests_on.keys().any(|object| objects.contains(object)) {
+        writeln!(out)?;
+    }
+    table.write(0, out)
 }
 
 /// The size of pages in MB, with one decimal.
@@ -127,6 +141,7 @@ pub fn write_json(database: &Database, all: bool, order: Order, out: &mut dyn io
             key: entry.key(),
             filter: expression(ExpressionKind::Filter, rowset.index_id),
             computed_columns: computed.collect(),
+            rests_on: database.rests_on.get(&rowset.object_id).map(ToString::to_string),
         });
         crate::json::line(&value, out)?;
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{DatabaseArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
+use super::{DatabaseArguments, LikeArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct ExportArguments {
@@ -13,6 +13,9 @@ pub(crate) struct ExportArguments {
 
     #[command(flatten)]
     pub(crate) stop: StopArguments,
+
+    #[command(flatten)]
+    pub(crate) like: LikeArguments,
 
     /// Folder for the files; created if missing
     #[arg(short, long, value_name = "DIR", help_heading = OUTPUT)]
@@ -87,6 +90,9 @@ pub(crate) struct RowsArguments {
 
     #[command(flatten)]
     pub(crate) stop: StopArguments,
+
+    #[command(flatten)]
+    pub(crate) like: LikeArguments,
 
     /// Maximum number of rows
     #[arg(long, value_name = "N", default_value_t = 20)]

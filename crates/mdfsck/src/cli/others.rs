@@ -8,7 +8,7 @@ use super::recovery::RECOVERY;
 use check::registry::limits::Limit;
 
 use super::check::{LimitId, SCOPE};
-use super::{CheckArguments, Constraints, DatabaseArguments, OUTPUT, RunArguments, StopArguments};
+use super::{CheckArguments, Constraints, DatabaseArguments, LikeArguments, OUTPUT, RunArguments, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct AdviseArguments {
@@ -91,6 +91,9 @@ pub(crate) struct InfoArguments {
 pub(crate) struct TablesArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) like: LikeArguments,
 
     /// Include system objects
     #[arg(long)]

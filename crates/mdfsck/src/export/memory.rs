@@ -36,6 +36,11 @@ pub(crate) fn for_recovery(granted: Option<u64>) -> u64 {
     granted.unwrap_or(DEFAULT_BYTES) / 4
 }
 
+/// The part of the grant that a search for the pages of the catalog may use, in bytes. The search ends before rows are read.
+pub(crate) fn for_search(granted: Option<u64>) -> u64 {
+    granted.unwrap_or(DEFAULT_BYTES) / 2
+}
+
 /// Memory that an export needs independently of the number of threads, in bytes.
 pub(super) fn fixed_bytes(
     arguments: &ExportArguments,

@@ -7,6 +7,11 @@ use super::*;
 pub(super) fn without_first_pages() -> Vec<(&'static str, Test)> {
     vec![
         ("a data file without its first pages is checked, and its rows are exported", overwritten),
+        (
+            "without its first megabyte, rows are exported with a copy by value, and alone as raw fields",
+            without_catalog,
+        ),
+        ("a copy of another database, or one without a catalog, is not used", other_copies),
         ("a file with bytes before its pages, or without its first bytes, is named as such, with the remedy", moved),
     ]
 }
@@ -22,8 +27,12 @@ fn sample(folder: &Path) -> Result<Vec<u8>, Failed> {
 /// The rows of each table in an export, sorted. Rows that are not proven sound are in separate files, behind their page,
 /// their slot and the reason.
 fn exported(folder: &Path, data: &str, to: &str) -> Result<BTreeMap<String, Vec<String>>, Failed> {
+    exported_with(folder, data, to, &[])
+}
+
+fn exported_with(folder: &Path, data: &str, to: &str, more: &[&str]) -> Result<BTreeMap<String, Vec<String>>, Failed> {
     const DOUBTFUL: &str = ".doubtful";
-    let output = mdfsck(folder, &["export", data, "--damaged", "-o", to]);
+    let output = mdfsck(folder, &[&["export", data, "--damaged", "-o", to], more].concat());
     let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in fs::read_dir(folder.join(to)).map_err(|cause| format!("{cause}: {output:?}"))? {
         let path = entry?.path();
@@ -81,6 +90,68 @@ fn overwritten(folder: &Path) -> Result<(), Failed> {
     let output = mdfsck(folder, &["check", "hurt"]);
     let status = output.status.code().unwrap_or_default();
     ensure(status & 1 == 1 && status & 4 == 0, format!("{output:?}"))
+}
+
+/// Overwrites the first megabyte.
+fn without_megabyte(folder: &Path, sound: &[u8]) -> Result<(), Failed> {
+    let bytes = [vec![0xA7; 128 * PAGE_BYTES], sound[128 * PAGE_BYTES..].to_vec()].concat();
+    Ok(fs::write(folder.join("hurt/orders.mdf"), bytes)?)
+}
+
+fn without_catalog(folder: &Path) -> Result<(), Failed> {
+    let sound = sample(folder)?;
+    let rows = exported(folder, "sound", "rows")?;
+    without_megabyte(folder, &sound)?;
+    // With a copy, each table has its name, and each row is one of the original.
+    let with_copy = exported_with(folder, "hurt", "copy", &["--like", "sound"])?;
+    let mut kept = 0;
+    for (table, rows_left) in &with_copy {
+        let original = rows.get(table).map(Vec::as_slice).unwrap_or_default();
+        kept += rows_left.len();
+        let invented = rows_left.iter().find(|row| original.binary_search(row).is_err());
+        ensure(invented.is_none(), format!("{table}: {invented:?}"))?;
+    }
+    ensure(kept > 1000, format!("{kept} rows"))?;
+    let little = exported_with(folder, "hurt", "little", &["--like", "sound", "--memory", "40MB", "--maxdop", "1"])?;
+    ensure(little == with_copy, "other rows with less memory")?;
+    // Alone, at least as many rows come as raw fields or with columns without names.
+    let alone = exported(folder, "hurt", "alone")?;
+    let count: usize = alone.values().map(Vec::len).sum();
+    ensure(count >= kept, format!("{count} of {kept} rows"))?;
+    let json = mdfsck(folder, &["export", "hurt", "--damaged", "-o", "json", "--json"]);
+    let json = text(&json.stdout);
+    ensure(json.contains(r#""rests_on":""#), json)?;
+    let tables = mdfsck(folder, &["tables", "hurt", "--like", "sound"]);
+    ensure(text(&tables.stdout).contains("the catalog of the copy"), format!("{tables:?}"))?;
+    ensure(tables.status.code() == Some(4), format!("{tables:?}"))?;
+    let shown = mdfsck(folder, &["rows", "OrderLines", "hurt", "--like", "sound", "--limit", "2"]);
+    ensure(text(&shown.stdout).contains("(2 rows;"), format!("{shown:?}"))?;
+    let info = mdfsck(folder, &["info", "hurt"]);
+    for part in ["file 1  [", "128 are damaged; no page is damaged from page 128 (byte 1,048,576) on", "written by"] {
+        ensure(text(&info.stdout).contains(part), format!("{part}: {info:?}"))?;
+    }
+    let json = mdfsck(folder, &["info", "hurt", "--json"]);
+    ensure(text(&json.stdout).contains(r#""damaged":128,"whole_from":128"#), format!("{json:?}"))
+}
+
+fn other_copies(folder: &Path) -> Result<(), Failed> {
+    let sound = sample(folder)?;
+    let made = mdfsck(folder, &["lab", "new", "other", "--size", "9MB", "--seed", "77"]);
+    ensure(made.status.success(), text(&made.stderr))?;
+    // A damaged system table leaves the boot page, whose family GUID tells the two databases apart.
+    let boot = PAGE_BYTES * 9..PAGE_BYTES * 10;
+    let mut bytes = vec![0xA7; 128 * PAGE_BYTES];
+    bytes[boot.clone()].copy_from_slice(&sound[boot]);
+    let bytes = [bytes, sound[128 * PAGE_BYTES..].to_vec()].concat();
+    fs::write(folder.join("hurt/orders.mdf"), bytes)?;
+    let to = ["export", "hurt", "--damaged", "-o", "rows", "--like"];
+    refused(&mdfsck(folder, &[&to[..], &["other"]].concat()), 2, &["--like other", "a copy of another database"])?;
+    without_megabyte(folder, &sound)?;
+    refused(&mdfsck(folder, &[&to[..], &["hurt"]].concat()), 2, &["--like hurt", "its own catalog cannot be read"])?;
+    refused(&mdfsck(folder, &[&to[..], &["absent"]].concat()), 4, &["absent"])?;
+    let output = mdfsck(folder, &["export", "sound", "-o", "whole", "--like", "other"]);
+    ensure(output.status.success(), format!("{output:?}"))?;
+    ensure(text(&output.stderr).contains("--like is not needed"), format!("{output:?}"))
 }
 
 fn moved(folder: &Path) -> Result<(), Failed> {

@@ -95,6 +95,23 @@ pub(crate) struct DataFile<'a> {
     pub(crate) tail_bytes: u32,
     /// Path of the file.
     pub(crate) path: String,
+    /// What is left of the file; absent unless the boot page is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) left: Option<Left>,
+}
+
+/// What is left of a data file.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Left {
+    /// Number of intact pages.
+    pub(crate) intact: u32,
+    /// Number of pages of zeros.
+    pub(crate) zeros: u32,
+    /// Number of damaged pages.
+    pub(crate) damaged: u32,
+    /// The page after the last damaged page.
+    pub(crate) whole_from: u32,
 }
 
 /// A log file.
@@ -166,6 +183,9 @@ pub(crate) struct Table<'a> {
     pub(crate) filter: Option<&'a str>,
     /// Computed columns of the table. Only the line of the heap or clustered index lists them.
     pub(crate) computed_columns: Vec<ComputedColumn<'a>>,
+    /// What the columns of the table rest on; absent if the catalog could be read in the usual way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rests_on: Option<String>,
 }
 
 /// A computed column.

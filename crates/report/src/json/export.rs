@@ -55,6 +55,9 @@ pub(crate) struct ExportedTable<'a> {
     pub(crate) left_out: Vec<PageLeftOut>,
     /// Number of records that are on sound pages but break a rule and are therefore not in the file.
     pub(crate) records_left_out: u64,
+    /// What the columns of the table rest on; absent if the catalog could be read in the usual way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rests_on: Option<&'a str>,
 }
 
 /// A page with rows that are not in the file.

@@ -1,0 +1,112 @@
+//! A catalog that cannot be read along its own pointers, because the boot page or pages of system tables are lost, is put
+//! together from all pages of the files, from a copy of the database, and from the form of the records.
+
+use std::path::PathBuf;
+
+use catalog::{Database, Found, RestsOn};
+use check::Progress;
+use format::PageId;
+use source::PageSource;
+
+use crate::export::memory;
+use crate::failure::{Failure, warn};
+use crate::recover;
+
+/// The system tables without which no table has a place: the predecessors of sysrscols in 2005, sysrscols, sysrowsets and
+/// sysallocunits.
+const DESCRIBING: [i32; 5] = [3, 4, 5, 7, 13];
+
+/// When all pages are read to find the catalog.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// If no table can be read without it.
+    IfNeeded,
+    /// If any system table cannot be read to its end: the command reads all pages anyway.
+    IfIncomplete,
+}
+
+/// Completes the catalog, if it is so incomplete that all pages are read for it. `memory` is the memory for that, in bytes.
+///
+/// # Errors
+/// A copy that cannot be opened, or that is no copy of this database.
+pub(crate) fn complete(
+    source: &dyn PageSource,
+    database: Database,
+    (like, search): (&[PathBuf], Search),
+    memory: u64,
+    listener: &dyn Progress,
+) -> Result<Database, Failure> {
+    if database.is_encrypted || !is_lost(&database, search, !like.is_empty()) {
+        if !like.is_empty() {
+            warn("--like is not needed: the catalog can be read");
+        }
+        return Ok(database);
+    }
+    let copy = (!like.is_empty()).then(|| source::open(like, &[], false)).transpose()?;
+    let pages = source.files().iter().map(|file| u64::from(file.pages)).sum();
+    listener.phase("search", pages);
+    let found = Found::find(source, usize::try_from(memory).unwrap_or(usize::MAX), &|pages| listener.advance(pages));
+    let mut complete = catalog::load_found(source, &found);
+    if let Some(copy) = copy {
+        let name = like.first().map(|path| path.display().to_string()).unwrap_or_default();
+        let of_copy = catalog::load(copy.as_ref());
+        catalog::complete_from(&mut complete, &of_copy)
+            .map_err(|why| Failure::usage(format!("--like {name}: {why}")))?;
+    }
+    catalog::complete_by_records(&mut complete, &found);
+    if found.is_cut {
+        warn("the files have more pages of system tables than --memory has room for: the catalog is not complete");
+    }
+    warn(summary(source, &complete, &found));
+    Ok(complete)
+}
+
+/// What is left of a database without its boot page, and its catalog as far as pages of it were found.
+pub(crate) fn look(source: &dyn PageSource, database: Database) -> (Database, Option<Found>) {
+    if database.boot.is_some() || database.is_encrypted || source.file(PageId::BOOT.file).is_none() {
+        return (database, None);
+    }
+    let memory = usize::try_from(memory::for_search(None)).unwrap_or(usize::MAX);
+    let found = Found::find(source, memory, &|_| ());
+    let mut database = catalog::load_found(source, &found);
+    catalog::complete_by_records(&mut database, &found);
+    (database, Some(found))
+}
+
+fn is_lost(database: &Database, search: Search, has_copy: bool) -> bool {
+    let is_wanted = search == Search::IfIncomplete || has_copy;
+    database.boot.is_none()
+        || DESCRIBING.iter().any(|table| database.gap(*table).is_some())
+        || is_wanted && !database.gaps.is_empty()
+}
+
+/// What the catalog was put together from.
+fn summary(source: &dyn PageSource, database: &Database, found: &Found) -> String {
+    let mut parts: Vec<(&str, usize)> = Vec::new();
+    let tables = database
+        .rests_on
+        .iter()
+        .filter(|(table, _)| database.objects.get(table).is_some_and(|object| object.type_code == "U"));
+    for (_, rests_on) in tables {
+        let words = match rests_on {
+            RestsOn::OwnPages => "from these pages",
+            RestsOn::OwnPagesWithoutNames => "from these pages without all names",
+            RestsOn::Copy => "from the copy",
+            RestsOn::Records | RestsOn::RecordsAgainst(_) => "only as raw fields",
+        };
+        match parts.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, tables)) => *tables += 1,
+            None => parts.push((words, 1)),
+        }
+    }
+    parts.sort_unstable();
+    let listed: Vec<String> = parts.into_iter().map(|(words, tables)| format!("{tables} {words}")).collect();
+    let why = match database.boot {
+        None => recover::without_boot_page(source),
+        Some(_) => "system tables cannot be read to their end",
+    };
+    let tables =
+        if listed.is_empty() { "no table is known".to_owned() } else { format!("tables: {}", listed.join(", ")) };
+    let pages = found.catalog_pages();
+    format!("{why}; {pages} of its pages were found by their headers; {tables}")
+}
