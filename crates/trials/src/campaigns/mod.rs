@@ -101,6 +101,8 @@ pub(crate) enum Campaign {
     Moving,
     /// Rows of damaged tables: none may be missing, none invented
     Salvage,
+    /// Databases without their beginning, or with every n-th block overwritten: their rows without a catalog
+    Beginning,
     /// Backups that are copied, moved, damaged and repaired, as a watcher and its history report them
     Stories,
 }
@@ -122,6 +124,7 @@ impl Campaign {
             Self::Past => "past",
             Self::Moving => "moving",
             Self::Salvage => "salvage",
+            Self::Beginning => "beginning",
             Self::Stories => "stories",
         }
     }
@@ -148,6 +151,7 @@ impl Campaign {
             Self::Past => 300,
             Self::Moving => 200,
             Self::Salvage => 60,
+            Self::Beginning => 60,
             Self::Stories => 6,
         }
     }
@@ -162,7 +166,8 @@ impl Campaign {
             | Self::Logs
             | Self::Past
             | Self::Moving
-            | Self::Salvage => 2.0,
+            | Self::Salvage
+            | Self::Beginning => 2.0,
             Self::Catalogs | Self::Stories => 1.0,
         }
     }
@@ -199,6 +204,7 @@ impl Campaign {
             Self::Past => past::trial(bench, seed),
             Self::Moving => moving::trial(bench, seed),
             Self::Salvage => salvage::trial(bench, seed),
+            Self::Beginning => salvage::beginning(bench, seed),
             Self::Stories => stories::trial(bench.program(), seed),
         }
     }

@@ -1,6 +1,7 @@
 //! Damaged tables are read and salvaged. All rows of undamaged pages must be found, and no row may be invented. Rows
 //! rebuilt from indexes must equal the lost rows, and rows reported as lost must really be lost.
 
+mod beginning;
 mod damage;
 mod judge;
 mod lost;
@@ -14,6 +15,7 @@ use trials::mutate::Random;
 
 use super::Bench;
 use crate::outcome::{Outcome, Verdict};
+pub(crate) use beginning::trial as beginning;
 pub(crate) use real::Reals;
 pub(crate) use sound::{Sound, Whole, lab_tables};
 

@@ -24,7 +24,7 @@ use super::lost;
 use super::sound::{Read, Row, Sound, Whole, read};
 
 /// Memory for lost rows, in bytes.
-const MEMORY: usize = 1 << 20;
+pub(super) const MEMORY: usize = 1 << 20;
 const LITTLE_MEMORY: usize = 64 << 10;
 /// The maximum number of unreachable pages in memory at the same time.
 const MOST_STRAYS: usize = 1000;
@@ -104,8 +104,8 @@ pub(super) struct Judge<'a> {
 
 /// The salvaged rows.
 #[derive(Default)]
-struct Kept {
-    doubtful: BTreeMap<RecordId, Row>,
+pub(super) struct Kept {
+    pub(super) doubtful: BTreeMap<RecordId, Row>,
     rebuilt: Vec<(String, Row)>,
     twice: Option<RecordId>,
 }
