@@ -26,8 +26,9 @@ pub trait Progress: Sync {
 }
 
 /// Descriptions of phases.
-const PHASES: [(&str, &str); 12] = [
+const PHASES: [(&str, &str); 13] = [
     ("spool", "copying standard input"),
+    ("carve", "looking for pages"),
     ("load", "reading the catalog"),
     ("recover", "looking for changes in the log"),
     ("survey", "reading allocation maps"),

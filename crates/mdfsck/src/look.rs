@@ -10,18 +10,24 @@ use report::info::Table;
 use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
-use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
+use crate::cli::{CarveArguments, DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
 use crate::failure::{Failure, report_faults, report_read_faults, warn};
 use crate::many::plan::{self, Inventory};
-use crate::{folders, logs, output, recover};
+use crate::{carve, folders, logs, output, recover};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
+    if arguments.carve.carve {
+        carve::refuse_recursive(arguments.recursive)?;
+    }
     if arguments.recursive {
         let paths = folders::with_subfolders(&arguments.paths)?;
         return info(&InfoArguments { paths, recursive: false, ..arguments.clone() });
     }
     if arguments.tableresults {
         return dbinfo(arguments);
+    }
+    if arguments.carve.carve {
+        return database(arguments, &arguments.paths, &mut Table::default());
     }
     if arguments.paths.iter().all(|path| logs::is_log(path)) {
         return log_files(arguments);
@@ -78,21 +84,27 @@ fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8
 
 /// Prints the facts of a database.
 fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> Result<u8, Failure> {
-    let source = DataFiles::open(paths)?;
-    let database = catalog::load(&source);
-    table.database(&source, &database);
-    let logs = logs::find(&source, &database);
-    let recovery = recover::need(paths, &source, &database);
+    let source = match arguments.carve.carve {
+        true => carve::open(paths, None, arguments.carve.listener().as_ref())?,
+        false => Box::new(DataFiles::open(paths)?),
+    };
+    let source = source.as_ref();
+    check::carved(source).iter().for_each(|warning| warn(&warning.text));
+    let database = catalog::load(source);
+    table.database(source, &database);
+    // Without --carve, the log may be beside the data files.
+    let logs = if arguments.carve.carve { Vec::new() } else { logs::find(source, &database) };
+    let recovery = if arguments.carve.carve { None } else { recover::need(paths, source, &database) };
     let about_log = (logs.as_slice(), recovery.as_ref());
     output::print(|out| match arguments.json {
-        true => report::info::write_json(&source, &database, about_log, out),
-        false => report::info::write(&source, &database, about_log, out),
+        true => report::info::write_json(source, &database, about_log, out),
+        false => report::info::write(source, &database, about_log, out),
     })?;
     if database.boot.is_none() {
-        warn(recover::without_boot_page(&source));
-        return Ok(Failure::UNABLE | report_faults(&source));
+        warn(recover::without_boot_page(source));
+        return Ok(Failure::UNABLE | report_faults(source));
     }
-    Ok(report_faults(&source))
+    Ok(report_faults(source))
 }
 
 /// Prints the boot page of data files or of a backup.
@@ -102,7 +114,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
             "info --tableresults: give files; mdfsck reads only the labels of a backup from standard input",
         ));
     }
-    let source = source::open(&arguments.paths, &[], false)?;
+    let source = carve::stored(&arguments.paths, &[], None, arguments.carve)?;
     let Fetched::Sound(boot) = catalog::fetch(source.as_ref(), PageId::BOOT) else {
         return Err(Failure::unable(
             "the boot page (1:9) is damaged or not in these files; 'mdfsck check' reports more",
@@ -164,7 +176,8 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         TableOrder::Rows => report::tables::Order::Rows,
     };
     let (all, is_json) = (arguments.all, arguments.json);
-    show_catalog(&arguments.database, is_json, |source, database, out| match (arguments.statistics, is_json) {
+    let carve = arguments.carve;
+    show_catalog(&arguments.database, carve, is_json, |source, database, out| match (arguments.statistics, is_json) {
         (true, true) => report::table_statistics::write_json(source, database, all, out),
         (true, false) => report::table_statistics::write(source, database, all, out),
         (false, true) => report::tables::write_json(database, all, order, out).map(|()| true),
@@ -173,7 +186,8 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    show_catalog(&arguments.database, arguments.json, |_, database, out| match arguments.json {
+    let carve = CarveArguments::default();
+    show_catalog(&arguments.database, carve, arguments.json, |_, database, out| match arguments.json {
         true => report::lint::write_json(database, out).map(|()| true),
         false => report::lint::write(database, out).map(|()| true),
     })
@@ -187,10 +201,11 @@ const NOT_WHOLE: &str = "a system table cannot be read completely: the list is n
 /// them.
 fn show_catalog(
     arguments: &DatabaseArguments,
+    carve: CarveArguments,
     is_json: bool,
     write: impl FnOnce(&dyn PageSource, &Database, &mut dyn io::Write) -> io::Result<bool>,
 ) -> Result<u8, Failure> {
-    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let source = carve::stored(&arguments.paths, &arguments.set, arguments.recovery.room.memory, carve)?;
     let as_stored = catalog::load(source.as_ref());
     let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored, || false)?;
     let (source, database) = recovered.view(source.as_ref(), as_stored);

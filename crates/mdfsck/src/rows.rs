@@ -2,7 +2,6 @@
 
 use ::export::{TableSource, cells, write_some};
 use ::rows::{RangeCounts, ScanOptions, Table};
-use check::Silent;
 
 use crate::cli::{RowsArguments, RowsFormat};
 use crate::export::{Opened, memory, with_database};
@@ -10,7 +9,9 @@ use crate::failure::{Failure, warn};
 use crate::{output, scope, terminal};
 
 pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
-    with_database(&arguments.database, &arguments.stop, Box::new(Silent), |opened, _| {
+    let (carve, listener) = (arguments.carve, arguments.carve.listener());
+    with_database(&arguments.database, (&arguments.stop, carve), listener, |opened, listener| {
+        drop(listener);
         let Opened { pages, database, kept_bytes } = opened;
         memory::for_preview(arguments.database.recovery.room.memory, kept_bytes, pages, database)?;
         let name = &arguments.table;

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{DatabaseArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
+use super::{CarveArguments, DatabaseArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     #[command(flatten)]
     pub(crate) stop: StopArguments,
@@ -84,6 +87,9 @@ pub(crate) struct RowsArguments {
 
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     #[command(flatten)]
     pub(crate) stop: StopArguments,

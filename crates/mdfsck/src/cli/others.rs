@@ -8,7 +8,7 @@ use super::recovery::RECOVERY;
 use check::registry::limits::Limit;
 
 use super::check::{LimitId, SCOPE};
-use super::{CheckArguments, Constraints, DatabaseArguments, OUTPUT, RunArguments, StopArguments};
+use super::{CarveArguments, CheckArguments, Constraints, DatabaseArguments, OUTPUT, RunArguments, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct AdviseArguments {
@@ -78,6 +78,9 @@ pub(crate) struct InfoArguments {
     #[arg(long, short = 'r')]
     pub(crate) recursive: bool,
 
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
+
     /// Print one JSON object per database or backup file
     #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
@@ -91,6 +94,9 @@ pub(crate) struct InfoArguments {
 pub(crate) struct TablesArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     /// Include system objects
     #[arg(long)]
