@@ -1,5 +1,6 @@
 //! `--carve`: the paths are raw bytes, such as a disk image, and the pages in them are found by their headers.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use check::{Progress, Silent};
@@ -30,8 +31,12 @@ pub(crate) fn open(
     progress: &dyn Progress,
 ) -> Result<Box<dyn PageSource>, Failure> {
     const PAGE: u64 = PAGE_BYTES as u64;
-    progress.phase(CARVE, source::carved_bytes(paths).div_ceil(PAGE));
-    let carved = Carved::open(paths, memory, &|bytes| progress.advance(bytes / PAGE))?;
+    progress.phase(CARVE, source::carved_bytes(paths) / PAGE);
+    let done = Cell::new(0);
+    let carved = Carved::open(paths, memory, &|bytes| {
+        let before = done.replace(done.get() + bytes);
+        progress.advance(done.get() / PAGE - before / PAGE);
+    })?;
     Ok(Box::new(carved))
 }
 

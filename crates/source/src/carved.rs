@@ -152,8 +152,12 @@ impl Carved {
         };
         let (files, left_out, are_in_place) = this.describe();
         this.has_one_moment &= are_in_place;
-        let pages_of = |file_id: u16| files.iter().find(|file| file.file_id == file_id).map_or(0, |file| file.pages);
+        let pages_of = |file_id: u16| {
+            let at = files.binary_search_by_key(&file_id, |file| file.file_id);
+            at.ok().and_then(|at| files.get(at)).map_or(0, |file| file.pages)
+        };
         this.runs.retain(|run| run.first < pages_of(run.file));
+        this.runs.shrink_to_fit();
         (this.files, this.left_out) = (files, left_out);
         this
     }
@@ -193,12 +197,13 @@ impl Carved {
         undo_torn_bits(&mut bytes);
         let page = Page::new(&bytes);
         let found = Boot::version_of(page).filter(|_| page.header().kind() == Some(PageType::Boot));
-        match found.filter(|&version| version < version::OLDEST) {
-            Some(version) if let Some(product) = version::product(version) => {
+        let old = found.filter(|&version| version < version::OLDEST);
+        match old.and_then(|version| Some((version, version::product(version)?))) {
+            Some((version, product)) => {
                 let path = self.files.first().map(|file| file.path.clone()).unwrap_or_default();
                 Err(OpenError::TooOld { path, version, product })
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 

@@ -12,7 +12,8 @@ use crate::coverage::{Coverage, Place};
 use crate::options::{Options, RecoveryDoubtKind, Scope};
 use crate::registry::limits;
 use crate::rereads::Moved;
-use crate::survey::{self, Allocation};
+use crate::survey;
+use crate::sweep;
 use crate::tallies::{Tallies, UnreadPages};
 use crate::units::Shape;
 use crate::warnings;
@@ -81,17 +82,16 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
     lines
 }
 
-/// Notes the pages that are or may be in use and that were not found in an image.
+/// Notes the pages that are or may be in use and that were not found in an image. These are the pages that the sweep
+/// would check, and the pages at fixed addresses.
 pub(super) fn note_not_found(context: &Context<'_>, coverage: &mut Coverage) {
     let Some(carved) = context.source.carved().filter(|_| context.options.scope.reads_pages()) else { return };
     for file in &context.survey.files {
         let mut missing = PageRanges::default();
-        for page in carved.not_found(file.file_id).flatten().take_while(|page| *page < file.pages) {
-            let is_in_use = file.allocation(page) != Allocation::Free;
-            if is_in_use && context.covers(context.survey.owner(PageId::new(file.file_id, page))) {
-                missing.add(page);
-            }
-        }
+        let is_wanted =
+            |page: &u32| file.is_fixed(*page) || sweep::may_be_in_scope(context, PageId::new(file.file_id, *page));
+        let holes = carved.not_found(file.file_id).flatten().take_while(|page| *page < file.pages);
+        holes.filter(is_wanted).for_each(|page| missing.add(page));
         if missing.count > 0 {
             let reason = limits::PAGES_NOT_FOUND.with(&[&missing.text()]);
             coverage.note(reason, format!("file {}", file.file_id), missing.count);
