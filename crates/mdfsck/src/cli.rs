@@ -316,7 +316,7 @@ pub(crate) struct CarveArguments {
     /// pages. A page may begin at any multiple of 512 bytes, or of 512 bytes plus the offset that most pages of the file
     /// have. It is found by its header and its checksum or torn bits. If a page is there more than once, the copy with
     /// the newest LSN is read. A page that is not found is not verified, and is never an error. The pages of several
-    /// databases cannot be told apart. Logs and backups in the bytes are not read.
+    /// databases cannot be distinguished. Logs and backups in the bytes are not read.
     #[arg(long)]
     pub(crate) carve: bool,
 }

@@ -262,7 +262,7 @@ impl Carved {
     }
 
     /// The number of databases whose file headers were found. Pages do not name their database, so the pages of several
-    /// databases cannot be told apart. More than 64 count as 64.
+    /// databases cannot be distinguished. More than 64 count as 64.
     pub fn databases(&self) -> usize {
         self.databases
     }
