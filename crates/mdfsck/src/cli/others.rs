@@ -206,6 +206,9 @@ pub(crate) struct PageArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
 
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
+
     /// Print all bytes of the page in hexadecimal, as read from the file
     #[arg(long, conflicts_with_all = ["json", "tableresults"])]
     pub(crate) raw: bool,

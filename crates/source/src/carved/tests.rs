@@ -305,7 +305,7 @@ fn hostile_images_are_read_in_bounds() {
     let mut opened = 0;
     for _ in 0..2000 {
         let mut image: Vec<u8> = junk(random(3) * 512 + random(2) * random(512));
-        for _ in 0..3 + random(8) {
+        for _ in 0..3 + random(5) {
             let mut page = pages[if random(3) == 0 { random(4) } else { random(pages.len()) }];
             for _ in 0..random(4) {
                 // Half of the changes hit the header, which names the page.
