@@ -142,7 +142,7 @@ pub fn carved(source: &dyn PageSource) -> Vec<Warning> {
     let files: Vec<String> = source
         .files()
         .iter()
-        .map(|file| format!("{} of {} pages of file {}", carved.found(file.file_id), file.pages, file.file_id))
+        .map(|file| format!("{} pages of file {}", carved.found(file.file_id), file.file_id))
         .collect();
     let mut warnings = vec![warning("carve.found", format!("carved: {} were found", listed(&files)))];
     if carved.databases() > 1 {
