@@ -142,7 +142,10 @@ pub fn carved(source: &dyn PageSource) -> Vec<Warning> {
     let files: Vec<String> = source
         .files()
         .iter()
-        .map(|file| format!("{} pages of file {}", carved.found(file.file_id), file.file_id))
+        .map(|file| match carved.found(file.file_id) {
+            1 => format!("1 page of file {}", file.file_id),
+            pages => format!("{pages} pages of file {}", file.file_id),
+        })
         .collect();
     let mut warnings = vec![warning("carve.found", format!("carved: {} were found", listed(&files)))];
     if carved.databases() > 1 {
@@ -156,8 +159,13 @@ pub fn carved(source: &dyn PageSource) -> Vec<Warning> {
     warnings.extend(doubles(carved));
     let left_out = carved.left_out();
     let shown = left_out.iter().take(MOST_DOUBLES).map(|beyond| {
-        let (pages, first, file) = (beyond.pages, beyond.first, beyond.first.file);
-        format!("{pages} pages from {first} on are left out: they are far beyond the other pages of file {file}")
+        let (first, file) = (beyond.first, beyond.first.file);
+        match beyond.pages {
+            1 => format!("page {first} is left out: it is far beyond the other pages of file {file}"),
+            pages => {
+                format!("{pages} pages from {first} on are left out: they are far beyond the others of file {file}")
+            }
+        }
     });
     let more = left_out.len().saturating_sub(MOST_DOUBLES);
     let more =
