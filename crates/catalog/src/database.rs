@@ -126,11 +126,11 @@ impl Database {
 
     /// Whether the pages contain all changes in the log. This is so if the database was shut down cleanly, or if it
     /// comes from a backup with a log that makes no further changes. In other databases, a contradiction between pages
-    /// may disappear after recovery.
+    /// may disappear after recovery. Pages that may be from different points in time are never recovered.
     pub fn is_recovered(&self, source: &dyn PageSource) -> bool {
         match source.in_flight() {
             Some(in_flight) => in_flight.is_empty(),
-            None if source.backup().is_some_and(|backup| !backup.has_one_moment()) => false,
+            None if !source.has_one_moment() => false,
             None => self.boot.as_ref().is_some_and(Boot::clean_shutdown),
         }
     }

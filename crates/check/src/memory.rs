@@ -3,7 +3,7 @@
 
 use catalog::{AllocUnit, ConstraintKind, Database, ExpressionKind, IndexColumn, Rowset};
 use format::page::PAGE_BYTES;
-use source::{BackupPages, PROGRAM_BYTES, PageSource};
+use source::{BackupPages, Carved, PROGRAM_BYTES, PageSource};
 
 use crate::catalog_rules;
 use crate::expanded;
@@ -132,6 +132,7 @@ impl MemoryBudget {
             + mapped * BYTES_PER_PAGE
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)
+            + source.carved().map_or(0, Carved::held_bytes)
             + database.units.len() as u64 * BYTES_PER_UNIT
             + in_turn
             + expression_bytes(database, options, |rowset| occupied(&rowset))

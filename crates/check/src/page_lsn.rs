@@ -62,9 +62,10 @@ impl CheckSums for Newer {
 impl LastCheckpoint {
     /// Returns the last checkpoint of a database that was shut down cleanly, or whose files are read as they are. The
     /// result has no checkpoint for a backup, because a backup contains pages that were changed after its checkpoint. It
-    /// also has none for a snapshot, because a snapshot records itself which pages of its source database are newer.
+    /// also has none for a snapshot, because a snapshot records itself which pages of its source database are newer, and
+    /// none for pages from different points in time.
     pub(crate) fn of(database: &Database, source: &dyn PageSource) -> Self {
-        let is_at_rest = source.backup().is_none() && source.snapshot().is_none();
+        let is_at_rest = source.backup().is_none() && source.snapshot().is_none() && source.has_one_moment();
         let Some(boot) = database.boot.as_ref().filter(|_| is_at_rest) else { return Self::default() };
         let is_clean = boot.clean_shutdown();
         let is_counted = is_clean || warnings::is_as_stored(source, database);

@@ -16,6 +16,7 @@ use crate::page_records::PageRecords;
 use crate::ranges::FileRange;
 use crate::registry::limits;
 use crate::rounds::{Asked, Of, Open, Question, Rounds, Wanted};
+use crate::survey::Allocation;
 use crate::sweep::{Target, Verdict};
 use crate::tallies::Tallies;
 use crate::units::UnitIndex;
@@ -166,7 +167,10 @@ pub(crate) fn look_at_content(
     if !context.source.contains(id) {
         return Ok(None);
     }
-    let mut bytes = context.source.read_page(id).ok_or(Unread)?;
+    let Some(mut bytes) = context.source.read_page(id) else {
+        // It does not matter whether an unused page can be read. In an image, unused pages are not found.
+        return if context.survey.allocation(id) == Allocation::Free { Ok(None) } else { Err(Unread) };
+    };
     match target.look(context, id, &mut bytes) {
         Verdict::Sound(unit, content) => Ok(Some((unit, content, bytes))),
         Verdict::Unread => Err(Unread),

@@ -26,8 +26,9 @@ pub trait Progress: Sync {
 }
 
 /// Descriptions of phases.
-const PHASES: [(&str, &str); 13] = [
+const PHASES: [(&str, &str); 14] = [
     ("spool", "copying standard input"),
+    ("carve", "looking for pages"),
     ("load", "reading the catalog"),
     ("search", "looking for the catalog in all pages"),
     ("recover", "looking for changes in the log"),

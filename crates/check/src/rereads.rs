@@ -210,8 +210,10 @@ impl<'a> Rereads<'a> {
 
     fn has_changed(&self, page: PageId) -> bool {
         let path = self.source.file(page.file).map(|file| &file.path);
-        // The pages of a backup are in files of other names.
-        self.source.backup().is_some() || self.moved.files.iter().any(|change| Some(&change.path) == path)
+        // The pages of a backup or an image are in files of other names.
+        self.source.backup().is_some()
+            || self.source.carved().is_some()
+            || self.moved.files.iter().any(|change| Some(&change.path) == path)
     }
 
     /// What the first of the repeated reads of a page found. `None` if the page did not contradict itself then.

@@ -295,6 +295,7 @@ impl<'a> Run<'a> {
         let settled = settle::settle(context, (checks, &sums), self.findings, &mut self.coverage);
         self.phases.end("findings", self.space);
         notes::leave_out_growing(self.source, &settled.moved, &mut self.read_errors);
+        notes::note_not_found(context, &mut self.coverage);
         notes::note_unchecked(context, &swept, &mut self.coverage);
         self.read_errors.extend(notes::unread_pages(context, swept.unread.clone()));
         self.read_errors.extend(self.space.error());

@@ -167,9 +167,12 @@ impl<'a> Doubts<'a> {
         };
         let is_newer = context.database.boot.as_ref().is_some_and(|boot| boot.version > NEWEST);
         let on_maps: RestsOnIt = |policy| policy.rests_on_maps;
-        let has_one_moment = context.source.backup().is_none_or(source::BackupPages::has_one_moment);
-        let log_limit = if has_one_moment { &limits::DEMOTED_LOG } else { &limits::DEMOTED_MOMENTS };
-        let all: [(bool, &'static Limit, RestsOnIt); 4] = [
+        let log_limit = if context.source.has_one_moment() { &limits::DEMOTED_LOG } else { &limits::DEMOTED_MOMENTS };
+        // The description of a row in the catalog may be that of another point in time or of another database, so not
+        // even a page and its rows prove anything.
+        let is_mixed = context.source.carved().is_some_and(|carved| !carved.has_one_moment());
+        let all: [(bool, &'static Limit, RestsOnIt); 5] = [
+            (is_mixed, &limits::DEMOTED_CARVED, |_| true),
             (in_flight.is_none() && needs_the_log(context), log_limit, |policy| policy.rests_on_log),
             (!context.survey.unread.is_empty(), &limits::DEMOTED_MAPS, on_maps),
             (is_catalog_unread(context), &limits::DEMOTED_CATALOG, on_maps),

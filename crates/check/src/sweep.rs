@@ -30,7 +30,7 @@ use crate::tallies::Tallies;
 
 use chunks::{Chunk, Chunks};
 use feed::{Counter, Loaded, Queue};
-pub(crate) use target::{Target, Verdict, any_in_scope};
+pub(crate) use target::{Target, Verdict, any_in_scope, may_be_in_scope};
 
 /// The number of findings that a thread collects before it delivers them.
 const FINDINGS_PER_THREAD: usize = 256;

@@ -4,7 +4,7 @@
 use catalog::{Boot, Database, FileRow};
 use format::page::PAGE_BYTES;
 use format::version;
-use source::{BackupPages, DataFile, PageSource};
+use source::{BackupPages, Carved, Carving, DataFile, PageCopy, PageSource};
 
 use crate::options::Scope;
 use crate::registry::limits;
@@ -35,6 +35,7 @@ pub(crate) fn warnings_after(
     moved: &Moved,
 ) -> Vec<Warning> {
     let mut warnings = not_given(source, database, scope, "checked");
+    warnings.extend(carved(source));
     warnings.extend(changed(moved));
     warnings.extend(open_elsewhere(source));
     // A file that has changed may have been growing when it was opened.
@@ -55,7 +56,7 @@ pub(crate) fn warnings_after(
 /// The warning about a data file that another program has open for writing.
 fn open_elsewhere(source: &dyn PageSource) -> Option<Warning> {
     // The data files of a backup are named after those of its server.
-    let files = source.files().iter().filter(|_| source.backup().is_none());
+    let files = source.files().iter().filter(|_| source.backup().is_none() && source.carved().is_none());
     let (path, program) = source::writer(files.map(|file| file.path.as_path()))?;
     let text = format!(
         "{}: is open for writing in {program}; if it is written to during the check, contradictions between pages are not \
@@ -121,11 +122,77 @@ fn missing_files(source: &dyn PageSource, database: &Database, scope: &Scope) ->
     let is_or_are = if given == 1 { "is" } else { "are" };
     let missing = listed(&missing);
     let text = match source.backup() {
+        None if source.carved().is_some() => {
+            format!("pages of {given} of {all} data files were found, but none of {missing}")
+        }
         Some(_) if all - given == 1 => format!("the backup holds {given} of {all} data files: {missing} is missing"),
         Some(_) => format!("the backup holds {given} of {all} data files: {missing} are missing"),
         None => format!("{} {is_or_are} {given} of {all} data files; give {missing} too", listed(&names)),
     };
     Some(warning(limits::FILE_NOT_GIVEN.id, text))
+}
+
+/// The most pages with several copies that a warning names.
+const MOST_DOUBLES: usize = 8;
+
+/// The warnings about pages that were carved out of raw bytes: what was found, what was found more than once, and what
+/// is left out.
+pub fn carved(source: &dyn PageSource) -> Vec<Warning> {
+    let Some(carved) = source.carved() else { return Vec::new() };
+    let files: Vec<String> = source
+        .files()
+        .iter()
+        .map(|file| match carved.found(file.file_id) {
+            1 => format!("1 page of file {}", file.file_id),
+            pages => format!("{pages} pages of file {}", file.file_id),
+        })
+        .collect();
+    let mut warnings = vec![warning("carve.found", format!("carved: {} were found", listed(&files)))];
+    if carved.databases() > 1 {
+        let text = format!(
+            "the image has file headers of {} databases; pages do not name their database, so the pages of all of them are mixed: \
+             name only the part of the image with the files of one database",
+            carved.databases()
+        );
+        warnings.push(warning("carve.databases", text));
+    }
+    warnings.extend(doubles(carved));
+    let left_out = carved.left_out();
+    let shown = left_out.iter().take(MOST_DOUBLES).map(|beyond| {
+        let (first, file) = (beyond.first, beyond.first.file);
+        match beyond.pages {
+            1 => format!("page {first} is left out: it is far beyond the other pages of file {file}"),
+            pages => {
+                format!("{pages} pages from {first} on are left out: they are far beyond the others of file {file}")
+            }
+        }
+    });
+    let more = left_out.len().saturating_sub(MOST_DOUBLES);
+    let more =
+        (more > 0).then(|| format!("pages of {more} more files are left out: they are far beyond the other pages"));
+    warnings.extend(shown.chain(more).map(|text| warning("carve.left-out", text)));
+    warnings
+}
+
+/// The warning about pages that were found more than once, with different bytes.
+fn doubles(carved: &Carved) -> Option<Warning> {
+    let pages = carved.double_pages();
+    let place = |copy: &PageCopy| {
+        let name = copy.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("byte {} of {name} (LSN {})", copy.at, copy.lsn)
+    };
+    let line = |double: &Carving| format!("{} at {}, not {}", double.page, place(&double.used), place(&double.other));
+    let shown: Vec<String> = carved.doubles().iter().take(MOST_DOUBLES).map(line).collect();
+    let more = match pages.saturating_sub(shown.len() as u64) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let pages_were = if pages == 1 { "page was" } else { "pages were" };
+    let text = format!(
+        "{pages} {pages_were} found more than once, with different bytes; the copy with the newest LSN is read: {}{more}",
+        shown.join("; ")
+    );
+    (pages > 0).then(|| warning("carve.doubles", text))
 }
 
 /// The name that a file had on the server, without its folders.

@@ -43,7 +43,8 @@ pub(crate) fn of_log(
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
     // SQL Server recreates tempdb at each start, so the log of tempdb need not match its pages.
-    if options.no_log || source.backup().is_some() || source.snapshot().is_some() || recover::is_tempdb(database) {
+    let is_of_files = source.backup().is_none() && source.snapshot().is_none() && source.carved().is_none();
+    if options.no_log || !is_of_files || recover::is_tempdb(database) {
         return None;
     }
     let Found { logs, .. } = recover::find(paths, source, database);

@@ -29,15 +29,21 @@ use crate::progress::Place;
 use crate::spool;
 use crate::spread::{Before, Spread};
 use crate::windows::{self, Windowed};
-use crate::{deliver, folders, keep, nice, progress, snapshot_with, terminal};
+use crate::{carve, deliver, folders, keep, nice, progress, snapshot_with, terminal};
 pub(crate) use prepare::{Prepared, open, prepare, throttled};
 
 pub(crate) fn run(arguments: &CheckArguments) -> Result<u8, Failure> {
     if let Some(status) = snapshot_with::after_signal(arguments) {
         return Ok(status);
     }
+    carve::refuse_options(arguments)?;
     set_up(arguments, |arguments| {
         let choice = arguments.sets()?;
+        if arguments.carve.carve {
+            // The paths are not looked at: their bytes belong to one database.
+            let what = What { named: &arguments.paths, choice: &choice, sets: None, place: None, spread: Spread::None };
+            return one(arguments, &what);
+        }
         let planned = plan::plan(&arguments.paths, &choice, arguments.stop.until()).inspect_err(|failure| {
             keep::failed(arguments, SystemTime::now(), failure);
         })?;

@@ -319,6 +319,20 @@ pub(crate) struct LikeArguments {
     pub(crate) like: Vec<PathBuf>,
 }
 
+/// The option that says that the paths are raw bytes.
+#[derive(Args, Clone, Copy, Default)]
+pub(crate) struct CarveArguments {
+    /// Read each PATH as raw bytes, such as a disk image, and find the pages in it by their headers
+    ///
+    /// Use this option for disk images, streams of carved pages, and files with bytes before, behind or between their
+    /// pages. A page may begin at any multiple of 512 bytes, or of 512 bytes plus the offset that most pages of the file
+    /// have. It is found by its header and its checksum or torn bits. If a page is there more than once, the copy with
+    /// the newest LSN is read. A page that is not found is not verified, and is never an error. The pages of several
+    /// databases cannot be distinguished. Logs and backups in the bytes are not read.
+    #[arg(long)]
+    pub(crate) carve: bool,
+}
+
 /// `mdfsck completions`.
 pub(crate) fn completions(shell: Shell) -> Result<u8, Failure> {
     let mut script = Vec::new();

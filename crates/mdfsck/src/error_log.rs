@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use format::types::datetime_text;
 use source::PageSource;
 
+use crate::carve;
 use crate::failure::{Failure, to_stderr, warn};
 use crate::output;
 
@@ -51,8 +52,7 @@ impl ErrorLog {
     ///
     /// If the file is a SQL Server file, or cannot be written.
     pub(crate) fn open(path: &Path, inputs: &dyn PageSource) -> Result<Self, Failure> {
-        let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();
-        Self::among(path, &inputs)
+        Self::among(path, &carve::inputs(inputs))
     }
 
     /// Like [`Self::open`], but takes the paths of the input files.

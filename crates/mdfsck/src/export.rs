@@ -17,7 +17,7 @@ use script::Definitions;
 use source::PageSource;
 
 use self::plan::Plan;
-use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
+use crate::cli::{CarveArguments, DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
 use crate::failure::{Failure, report_faults, warn};
 use crate::input::{Input, Reading};
 use crate::lost_catalog::{self, Search};
@@ -41,7 +41,7 @@ pub(crate) struct Opened<'a> {
 /// before it prints.
 pub(crate) fn with_database(
     options: &DatabaseArguments,
-    stop: &StopArguments,
+    (stop, carve): (&StopArguments, CarveArguments),
     lost: (&[PathBuf], Search),
     listener: Box<dyn Progress>,
     work: impl FnOnce(Opened<'_>, Box<dyn Progress>) -> Result<u8, Failure>,
@@ -50,6 +50,7 @@ pub(crate) fn with_database(
         named: &options.paths,
         sets: &options.set,
         direct: false,
+        carve: carve.carve,
         spool: Spool {
             directory: options.recovery.room.temp_dir.as_deref(),
             limit: SPOOL_BYTES,
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
     let listener = progress::listener(arguments.progress, None);
     let search = if arguments.damaged { Search::IfIncomplete } else { Search::IfNeeded };
     let lost = (arguments.like.like.as_slice(), search);
-    with_database(&arguments.database, &arguments.stop, lost, listener, |opened, listener| {
+    with_database(&arguments.database, (&arguments.stop, arguments.carve), lost, listener, |opened, listener| {
         let Opened { pages, database, kept_bytes } = opened;
         let needs_texts = arguments.definitions || arguments.format == ExportFormat::Sql;
         let texts = needs_texts.then(|| Definitions::load(pages, database));
@@ -232,6 +233,10 @@ impl Run<'_> {
                 "incomplete: rows are missing, because parts of the database were not given: {}",
                 warning.text
             ));
+        }
+        let not_found: u64 = tables.iter().map(|table| table.pages_not_given).sum();
+        if not_found > 0 && self.pages.carved().is_some() {
+            warn(format!("incomplete: {not_found} pages of these tables were not found in the image"));
         }
         if tables.iter().any(|table| table.pages_left_out > table.pages_not_given) {
             let salvage = if self.arguments.damaged { "" } else { "; --damaged salvages the rows that are left" };

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use source::{FileChange, PageSource, ReadFaults};
+use source::{CarveError, FileChange, PageSource, ReadFaults};
 use tempfile::SpooledTempFile;
 
 use crate::many::patterns;
@@ -102,7 +102,12 @@ impl From<source::OpenError> for Failure {
             | source::OpenError::NoSuchSet { .. }
             | source::OpenError::SnapshotIncomplete { .. }
             | source::OpenError::SameFileId { .. } => Self::usage(error),
-            source::OpenError::BackupTooLarge { granted: Some(_), .. } => Self::small_grant(error),
+            source::OpenError::BackupTooLarge { granted: Some(_), .. }
+            | source::OpenError::Carve(CarveError::TooLarge { is_granted: true, .. }) => Self::small_grant(error),
+            source::OpenError::Carve(CarveError::NotAnImage { .. } | CarveError::TooMany { .. }) => Self::usage(error),
+            source::OpenError::Carve(CarveError::Io { ref path, ref cause }) if is_unmatched(path, cause) => {
+                patterns::unmatched(path)
+            }
             source::OpenError::Io { ref path, ref cause } if is_unmatched(path, cause) => patterns::unmatched(path),
             _ => Self::unable(error),
         }

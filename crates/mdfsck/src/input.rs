@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use source::backup::{BackupLog, ChainSet, Restore};
 use source::{BackupPages, OpenError, PageSource, storage};
 
+use crate::carve;
 use crate::cli::{RecoveryArguments, StopArguments};
 use crate::failure::{Failure, warn};
 use crate::recover::{self, Outcome};
@@ -48,6 +49,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) sets: &'a [u16],
     /// Whether `--direct` was given.
     pub(crate) direct: bool,
+    /// Whether `--carve` was given.
+    pub(crate) carve: bool,
     /// Where to keep a copy of standard input.
     pub(crate) spool: Spool<'a>,
     /// The value of `--memory`, in bytes.
@@ -73,11 +76,16 @@ impl Backups {
 }
 
 impl Input {
-    /// Opens the named paths: data files with their logs, or backups. The path `-` is a backup from standard input.
+    /// Opens the named paths: data files with their logs, or backups. The path `-` is a backup from standard input. With
+    /// `--carve`, the paths are raw bytes.
     ///
     /// # Errors
     /// [`OpenError`]; a named log backup that does not continue the other backups.
     pub(crate) fn open(paths: &[PathBuf], reading: &Reading<'_>) -> Result<Self, Failure> {
+        if reading.carve {
+            carve::refuse_beside(reading.sets, reading.stop)?;
+            return Ok(Self::Files(carve::open(paths, reading.memory, reading.spool.progress)?));
+        }
         let expanded = expand(paths);
         let is_backup = |path: &PathBuf| path.as_os_str() == "-" || source::is_backup(path);
         if !expanded.iter().any(is_backup) {

@@ -11,20 +11,26 @@ use report::info::Table;
 use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
-use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
+use crate::cli::{CarveArguments, DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
 use crate::export::memory;
 use crate::failure::{Failure, report_faults, report_read_faults, warn};
 use crate::lost_catalog::{self, Search};
 use crate::many::plan::{self, Inventory};
-use crate::{folders, logs, output, recover};
+use crate::{carve, folders, logs, output, recover};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
+    if arguments.carve.carve {
+        carve::refuse_recursive(arguments.recursive)?;
+    }
     if arguments.recursive {
         let paths = folders::with_subfolders(&arguments.paths)?;
         return info(&InfoArguments { paths, recursive: false, ..arguments.clone() });
     }
     if arguments.tableresults {
         return dbinfo(arguments);
+    }
+    if arguments.carve.carve {
+        return database(arguments, &arguments.paths, &mut Table::default());
     }
     if arguments.paths.iter().all(|path| logs::is_log(path)) {
         return log_files(arguments);
@@ -81,24 +87,30 @@ fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8
 
 /// Prints the facts of a database.
 fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> Result<u8, Failure> {
-    let source = DataFiles::open(paths)?;
-    let (database, found) = lost_catalog::look(&source, catalog::load(&source));
-    table.database(&source, &database);
-    let logs = logs::find(&source, &database);
-    let recovery = recover::need(paths, &source, &database);
+    let source = match arguments.carve.carve {
+        true => carve::open(paths, None, arguments.carve.listener().as_ref())?,
+        false => Box::new(DataFiles::open(paths)?),
+    };
+    let source = source.as_ref();
+    check::carved(source).iter().for_each(|warning| warn(&warning.text));
+    let (database, found) = lost_catalog::look(source, catalog::load(source));
+    table.database(source, &database);
+    // Without --carve, the log may be beside the data files.
+    let logs = if arguments.carve.carve { Vec::new() } else { logs::find(source, &database) };
+    let recovery = if arguments.carve.carve { None } else { recover::need(paths, source, &database) };
     let about_log = (logs.as_slice(), recovery.as_ref());
     output::print(|out| match arguments.json {
-        true => report::info::write_json(&source, &database, about_log, found.as_ref(), out),
-        false => report::info::write(&source, &database, about_log, found.as_ref(), out),
+        true => report::info::write_json(source, &database, about_log, found.as_ref(), out),
+        false => report::info::write(source, &database, about_log, found.as_ref(), out),
     })?;
     if database.boot.is_none() {
         match found {
-            Some(_) => warn("the boot page (1:9) is damaged"),
-            None => warn(recover::without_boot_page(&source)),
+            Some(_) => warn("the boot page (1:9) cannot be read"),
+            None => warn(recover::without_boot_page(source)),
         }
-        return Ok(Failure::UNABLE | report_faults(&source));
+        return Ok(Failure::UNABLE | report_faults(source));
     }
-    Ok(report_faults(&source))
+    Ok(report_faults(source))
 }
 
 /// Prints the boot page of data files or of a backup.
@@ -108,7 +120,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
             "info --tableresults: give files; mdfsck reads only the labels of a backup from standard input",
         ));
     }
-    let source = source::open(&arguments.paths, &[], false)?;
+    let source = carve::stored(&arguments.paths, &[], None, arguments.carve)?;
     let Fetched::Sound(boot) = catalog::fetch(source.as_ref(), PageId::BOOT) else {
         return Err(Failure::unable(
             "the boot page (1:9) is damaged or not in these files; 'mdfsck check' reports more",
@@ -170,8 +182,9 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         TableOrder::Rows => report::tables::Order::Rows,
     };
     let (all, is_json) = (arguments.all, arguments.json);
-    let like = &arguments.like.like;
-    show_catalog(&arguments.database, like, is_json, |source, database, out| match (arguments.statistics, is_json) {
+    let (like, carve) = (&arguments.like.like, arguments.carve);
+    let more = (like.as_slice(), carve);
+    show_catalog(&arguments.database, more, is_json, |source, database, out| match (arguments.statistics, is_json) {
         (true, true) => report::table_statistics::write_json(source, database, all, out),
         (true, false) => report::table_statistics::write(source, database, all, out),
         (false, true) => report::tables::write_json(database, all, order, out).map(|()| true),
@@ -180,7 +193,8 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    show_catalog(&arguments.database, &[], arguments.json, |_, database, out| match arguments.json {
+    let more = (&[][..], CarveArguments::default());
+    show_catalog(&arguments.database, more, arguments.json, |_, database, out| match arguments.json {
         true => report::lint::write_json(database, out).map(|()| true),
         false => report::lint::write(database, out).map(|()| true),
     })
@@ -194,11 +208,11 @@ const NOT_WHOLE: &str = "a system table cannot be read completely: the list is n
 /// them.
 fn show_catalog(
     arguments: &DatabaseArguments,
-    like: &[PathBuf],
+    (like, carve): (&[PathBuf], CarveArguments),
     is_json: bool,
     write: impl FnOnce(&dyn PageSource, &Database, &mut dyn io::Write) -> io::Result<bool>,
 ) -> Result<u8, Failure> {
-    let source = source::open(&arguments.paths, &arguments.set, false)?;
+    let source = carve::stored(&arguments.paths, &arguments.set, arguments.recovery.room.memory, carve)?;
     let as_stored = catalog::load(source.as_ref());
     let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored, || false)?;
     let (source, database) = recovered.view(source.as_ref(), as_stored);

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use catalog::{Database, Found, RestsOn};
+use catalog::{Database, Fetched, Found, RestsOn};
 use check::Progress;
 use format::PageId;
 use source::PageSource;
@@ -36,8 +36,9 @@ pub(crate) fn complete(
     memory: u64,
     listener: &dyn Progress,
 ) -> Result<Database, Failure> {
-    if database.is_encrypted || !is_lost(&database, search, !like.is_empty()) {
-        if !like.is_empty() {
+    let can_be_found = !like.is_empty() || has_primary(source);
+    if database.is_encrypted || !can_be_found || !is_lost(&database, search, !like.is_empty()) {
+        if !like.is_empty() && !database.is_encrypted {
             warn("--like is not needed: the catalog can be read");
         }
         return Ok(database);
@@ -63,7 +64,7 @@ pub(crate) fn complete(
 
 /// What is left of a database without its boot page, and its catalog as far as pages of it were found.
 pub(crate) fn look(source: &dyn PageSource, database: Database) -> (Database, Option<Found>) {
-    if database.boot.is_some() || database.is_encrypted || source.file(PageId::BOOT.file).is_none() {
+    if database.boot.is_some() || database.is_encrypted || !has_primary(source) {
         return (database, None);
     }
     let memory = usize::try_from(memory::for_search(None)).unwrap_or(usize::MAX);
@@ -71,6 +72,13 @@ pub(crate) fn look(source: &dyn PageSource, database: Database) -> (Database, Op
     let mut database = catalog::load_found(source, &found);
     catalog::complete_by_records(&mut database, &found);
     (database, Some(found))
+}
+
+/// Whether the file of the catalog was given, so that its pages are lost if they are not found. What was not given should
+/// be given instead.
+fn has_primary(source: &dyn PageSource) -> bool {
+    let is_read = || !matches!(catalog::fetch(source, PageId::BOOT), Fetched::Unread);
+    source.file(PageId::BOOT.file).is_some() && (source.backup().is_none() || is_read())
 }
 
 fn is_lost(database: &Database, search: Search, has_copy: bool) -> bool {

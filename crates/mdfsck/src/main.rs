@@ -4,6 +4,7 @@ mod advise;
 mod arguments;
 mod audit;
 mod bench;
+mod carve;
 mod chain;
 mod check;
 mod checkpoints;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use source::{FileKind, PageSource, identify};
 use tempfile::NamedTempFile;
 
+use crate::carve;
 use crate::closed::{self, Closed};
 use crate::failure::Failure;
 
@@ -38,8 +39,7 @@ impl Target {
     /// # Errors
     /// If the file is one of `inputs` or any SQL Server file, or if the target cannot be written.
     pub(crate) fn open(path: Option<&Path>, inputs: &dyn PageSource) -> Result<Self, Failure> {
-        let inputs: Vec<&Path> = inputs.files().iter().map(|file| file.path.as_path()).collect();
-        Self::among(path, &inputs)
+        Self::among(path, &carve::inputs(inputs))
     }
 
     /// Like [`Self::open`], but takes the paths of the input files.

@@ -9,7 +9,8 @@ use report::columns;
 use report::page_dump::{Allocation, ColumnValue, PageDump, PageOwner, RecoveredDump};
 use source::PageSource;
 
-use crate::cli::PageArguments;
+use crate::carve;
+use crate::cli::{DatabaseArguments, PageArguments};
 use crate::failure::{Failure, report_faults, warn};
 use crate::recover::{self, Outcome};
 use crate::{logs, output};
@@ -35,7 +36,8 @@ pub(crate) fn address(text: &str) -> Result<PageId, String> {
 }
 
 pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
-    let source = source::open(&arguments.database.paths, &arguments.database.set, false)?;
+    let DatabaseArguments { paths, set, recovery } = &arguments.database;
+    let source = carve::stored(paths, set, recovery.room.memory, arguments.carve)?;
     let source = source.as_ref();
     let at = arguments.page;
     let bytes = read(source, at)?;
@@ -44,8 +46,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         return Ok(0);
     }
     let as_stored = catalog::load(source);
-    let recovered =
-        recover::recover(&arguments.database.paths, &arguments.database.recovery, source, &as_stored, || false)?;
+    let recovered = recover::recover(paths, recovery, source, &as_stored, || false)?;
     let after = recovered.pages.as_ref();
     let database = after.map(|pages| catalog::load(pages));
     match (after, &database) {

@@ -109,6 +109,10 @@ pub(crate) fn recover<'s>(
         let is_asked = !is_clean || paths.iter().any(|path| logs::is_log(path));
         return Ok(Outcome { pages: None, summary: is_asked.then(off) });
     }
+    if source.carved().is_some() {
+        let missing = || not_given("--carve finds the pages of data files only, not their log".to_owned());
+        return Ok(Outcome { pages: None, summary: (!is_clean && database.boot.is_some()).then(missing) });
+    }
     let is_tempdb = is_tempdb(database);
     if is_tempdb && !paths.iter().any(|path| logs::is_log(path)) {
         return Ok(Outcome::default());
@@ -233,18 +237,23 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
     }
 }
 
-/// Warns about missing files and stripes, and about a log that was not applied. `done` is the word for what the command
+/// Warns about missing files and stripes, about carved pages, and about a log that was not applied. `done` is the word for what the command
 /// does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing: the missing parts
 /// may contain data that the command does not find.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
     let missing = check::not_given(source, database, &check::Scope::Database, done);
-    missing.iter().chain(&check::not_recovered(source, database, done)).for_each(|warning| warn(&warning.text));
+    let others = check::carved(source).into_iter().chain(check::not_recovered(source, database, done));
+    missing.iter().for_each(|warning| warn(&warning.text));
+    others.for_each(|warning| warn(&warning.text));
     !missing.is_empty()
 }
 
 /// The reason to report when the boot page cannot be read and the catalog can therefore not be found.
 pub(crate) fn without_boot_page(source: &dyn PageSource) -> &'static str {
     match catalog::fetch(source, PageId::BOOT) {
+        Fetched::Unread | Fetched::Outside if source.carved().is_some() => {
+            "the boot page (1:9) was not found in the image: the catalog cannot be found"
+        }
         Fetched::Unread | Fetched::Outside if source.backup().is_some() => {
             "the boot page (1:9) is in a part of the backup that was not given: the catalog cannot be found"
         }

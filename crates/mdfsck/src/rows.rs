@@ -3,7 +3,6 @@
 use ::export::{TableSource, cells, write_some};
 use ::rows::{RangeCounts, ScanOptions, Table};
 use catalog::RestsOn;
-use check::Silent;
 
 use crate::cli::{RowsArguments, RowsFormat};
 use crate::export::{Opened, memory, with_database};
@@ -12,8 +11,10 @@ use crate::lost_catalog::Search;
 use crate::{output, scope, terminal};
 
 pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
+    let (carve, listener) = (arguments.carve, arguments.carve.listener());
     let lost = (arguments.like.like.as_slice(), Search::IfNeeded);
-    with_database(&arguments.database, &arguments.stop, lost, Box::new(Silent), |opened, _| {
+    with_database(&arguments.database, (&arguments.stop, carve), lost, listener, |opened, listener| {
+        drop(listener);
         let Opened { pages, database, kept_bytes } = opened;
         memory::for_preview(arguments.database.recovery.room.memory, kept_bytes, pages, database)?;
         let name = &arguments.table;

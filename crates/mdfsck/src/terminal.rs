@@ -70,7 +70,9 @@ pub(crate) struct Repeated {
 
 impl Repeated {
     pub(crate) fn of(arguments: &CheckArguments) -> Self {
-        let paths: Vec<String> = arguments.paths.iter().map(|path| source::argument(path)).collect();
+        let carve = arguments.carve.carve.then(|| "--carve".to_owned());
+        let paths = arguments.paths.iter().map(|path| source::argument(path));
+        let paths: Vec<String> = carve.into_iter().chain(paths).collect();
         let is_merge = crate::arguments::shown().next().is_some_and(|command| command == "merge");
         let command = if is_merge { "merge" } else { "check" };
         let arguments = without_format(command, crate::arguments::shown());

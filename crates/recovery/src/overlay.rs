@@ -4,7 +4,7 @@ use format::allocation::PFS_PAGES;
 use format::file_header::FileHeader;
 use format::page::PAGE_BYTES;
 use format::{Page, PageId};
-use source::{BackupPages, DataFile, FileChange, PageSource, ReadError, ReadFaults};
+use source::{BackupPages, Carved, DataFile, FileChange, PageSource, ReadError, ReadFaults};
 
 use crate::apply::Recovery;
 use crate::misfit::Misfit;
@@ -134,6 +134,10 @@ impl PageSource for RecoveredPages<'_> {
 
     fn backup(&self) -> Option<&BackupPages> {
         self.source.backup()
+    }
+
+    fn carved(&self) -> Option<&Carved> {
+        self.source.carved()
     }
 
     fn has_recovered_pages(&self) -> bool {

@@ -32,7 +32,7 @@ pub struct Style {
 /// The parts from which a summary composes the commands that it suggests at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Commands<'a> {
-    /// The checked paths, quoted for use in a command.
+    /// The checked paths, quoted for use in a command, after `--carve` if they are raw bytes.
     pub paths: &'a str,
     /// The command that printed the results: `check` or `merge`.
     pub command: &'a str,

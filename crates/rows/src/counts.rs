@@ -14,6 +14,8 @@ pub enum Why {
     NoFile,
     /// The page is in a file that was not given.
     NotGiven,
+    /// The page was not found in the image from which the pages were carved.
+    NotFound,
     /// The page has changed since SQL Server wrote it: its checksum is wrong, or the page is torn.
     Damaged,
     /// The page contains the content of another page.
@@ -30,6 +32,9 @@ pub enum Why {
     /// The page is an IAM page in a file that was not given. The pages listed by this IAM page, and by the later IAM
     /// pages of its chain, are unknown.
     MapNotGiven,
+    /// The page is an IAM page that was not found in the image from which the pages were carved. The pages listed by this
+    /// IAM page, and by the later IAM pages of its chain, are unknown.
+    MapNotFound,
     /// The page is an IAM page beyond the end of its file. The pages listed by this IAM page, and by the later IAM
     /// pages of its chain, are unknown.
     MapBeyondEnd,
@@ -47,9 +52,9 @@ impl Why {
         if source.file(page.file).is_some() { Self::NoFile } else { Self::NotGiven }
     }
 
-    /// Whether the rows are missing only because a file was not given.
+    /// Whether the rows are missing only because a file was not given, or because the page is not in the image.
     pub fn is_not_given(self) -> bool {
-        matches!(self, Self::NotGiven | Self::MapNotGiven)
+        matches!(self, Self::NotGiven | Self::MapNotGiven | Self::NotFound | Self::MapNotFound)
     }
 }
 
@@ -59,6 +64,7 @@ impl fmt::Display for Why {
             Self::Unread => f.write_str("the system could not read the page"),
             Self::NoFile => f.write_str("the page is beyond the end of its file"),
             Self::NotGiven => f.write_str("the page is in a file that was not given"),
+            Self::NotFound => f.write_str("the page was not found in the image"),
             Self::Damaged => f.write_str("the page is not what was written: its checksum is wrong, or it is torn"),
             Self::OtherPage(page) => write!(f, "the page's header names page {page}"),
             Self::OtherUnit(unit) => write!(f, "the page belongs to allocation unit {unit}"),
@@ -69,6 +75,9 @@ impl fmt::Display for Why {
             }
             Self::MapNotGiven => f.write_str(
                 "the IAM page is in a file that was not given: the pages that it lists, and later ones, are unknown",
+            ),
+            Self::MapNotFound => f.write_str(
+                "the IAM page was not found in the image: the pages that it lists, and later ones, are unknown",
             ),
             Self::MapBeyondEnd => f.write_str(
                 "the IAM page is beyond the end of its file: the pages that it lists, and later ones, are unknown",
@@ -96,7 +105,7 @@ pub struct RangeCounts {
     pub rows: u64,
     /// The number of pages whose rows were not delivered.
     pub pages_left_out: u64,
-    /// The number of left-out pages in files that were not given.
+    /// The number of left-out pages in files that were not given, and of those that were not found in an image.
     pub pages_not_given: u64,
     /// The first left-out pages, at most [`MOST_LISTED`], each with the reason. A page without salvageable rows is
     /// added only while the list has fewer than `MOST_GONE` pages.
@@ -131,7 +140,7 @@ impl RangeCounts {
     }
 
     fn list(&mut self, page: PageId, why: Why) {
-        let is_gone = matches!(why, Why::NoFile | Why::NotGiven | Why::Unread | Why::Encrypted);
+        let is_gone = matches!(why, Why::NoFile | Why::NotGiven | Why::NotFound | Why::Unread | Why::Encrypted);
         if self.damaged_pages.len() < if is_gone { MOST_GONE } else { MOST_LISTED } {
             self.damaged_pages.push((page, why));
         } else {

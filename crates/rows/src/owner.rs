@@ -81,7 +81,9 @@ pub(crate) fn owners(
             let mut allocated = Allocated::of(source, unit);
             while let Some(next) = allocated.next_page() {
                 let (page, why) = next.map_or_else(|(page, why)| (page, Some(why)), |page| (page, None));
-                if matches!(why, Some(Why::AllocationMap | Why::MapNotGiven | Why::MapBeyondEnd)) {
+                let is_map =
+                    |why| matches!(why, Why::AllocationMap | Why::MapNotGiven | Why::MapNotFound | Why::MapBeyondEnd);
+                if why.is_some_and(is_map) {
                     partition.is_cut = true;
                     own(page, Held::None);
                     continue;

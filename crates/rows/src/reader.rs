@@ -8,7 +8,7 @@ use format::protection::{undo_torn_bits, verify};
 use format::record::{Record, RecordKind};
 use format::slots::SlotOrder;
 use format::{AllocUnitId, PAGE_BYTES, Page, PageBytes, PageId, PageType, RecordId};
-use source::{PageBuffer, PageSource};
+use source::{PageBuffer, PageSource, ReadError};
 
 use crate::counts::{RangeCounts, Why};
 use crate::leaf::names;
@@ -101,9 +101,13 @@ impl<'a> Reader<'a> {
             for (at, page) in rest.iter().take(run).enumerate() {
                 let bytes = bytes.get_mut(at * PAGE_BYTES..).and_then(|bytes| bytes.first_chunk_mut::<PAGE_BYTES>());
                 let Some(bytes) = bytes else { break };
-                if !whole && !matches!(self.source.read(*page, bytes), Ok(1)) {
-                    let is_there = self.source.contains(*page);
-                    let why = if is_there { Why::Unread } else { Why::absent(self.source, *page) };
+                let read = if whole { Ok(1) } else { self.source.read(*page, bytes) };
+                if !matches!(read, Ok(1)) {
+                    let why = match read {
+                        Err(ReadError::NotFound { .. }) => Why::NotFound,
+                        _ if self.source.contains(*page) => Why::Unread,
+                        _ => Why::absent(self.source, *page),
+                    };
                     counts.leave_out(*page, why);
                     continue;
                 }

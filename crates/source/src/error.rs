@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use format::Lsn;
 
+use crate::carved::CarveError;
 use crate::identify::{Archive, FileKind, identify};
 use crate::storage;
 
@@ -383,7 +384,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The pages of the file are not at their places.
-    #[error("{}: has pages of file {file_id} of a database, but each of them is {}", path.display(), moved_by(*by))]
+    #[error("{}: has pages of file {file_id} of a database, but each of them is {}", path.display(), moved_by(path, *by))]
     Moved {
         /// Path of the file.
         path: PathBuf,
@@ -428,6 +429,9 @@ pub enum OpenError {
         /// Path of the primary file.
         primary: PathBuf,
     },
+    /// No database could be carved out of the files.
+    #[error(transparent)]
+    Carve(#[from] CarveError),
     /// The folder contains no data files.
     #[error("{}: no SQL Server data file in this folder, and no backup; {}", path.display(), look_below(path))]
     EmptyFolder {
@@ -558,6 +562,12 @@ pub enum ReadError {
         /// ID of the page.
         page: format::PageId,
     },
+    /// The page is not among the pages that were carved out of raw bytes.
+    #[error("page {page} was not found in the image")]
+    NotFound {
+        /// ID of the page.
+        page: format::PageId,
+    },
     /// The database has no file with this ID.
     #[error("file {file_id} of the database was not given")]
     NoSuchFile {
@@ -577,18 +587,19 @@ pub enum ReadError {
 }
 
 /// Describes where the pages of a file are, and what to do about it.
-fn moved_by(by: i64) -> String {
+fn moved_by(path: &Path, by: i64) -> String {
+    let carve = format!("'mdfsck check --carve {}' reads the pages where they are", argument(path));
     match u64::try_from(by) {
         Ok(by) => format!(
-            "{by} bytes behind its place: bytes were inserted at the start, or the file is a backup whose start is damaged. To \
-             remove the bytes: 'tail -c +{} FILE > COPY', then check the copy",
+            "{by} bytes behind its place: bytes were inserted at the start, or the file is a backup whose start is damaged. \
+             {carve}; to remove the bytes: 'tail -c +{} FILE > COPY'",
             by.saturating_add(1)
         ),
         Err(_) => {
             let missing = by.unsigned_abs();
             format!(
-                "{missing} bytes before its place: the first {missing} bytes of the file are missing. To fill the gap with zeros: \
-                 '(head -c {missing} /dev/zero; cat FILE) > COPY', then check the copy"
+                "{missing} bytes before its place: the first {missing} bytes of the file are missing. {carve}; to fill the gap \
+                 with zeros: '(head -c {missing} /dev/zero; cat FILE) > COPY'"
             )
         }
     }

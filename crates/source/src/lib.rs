@@ -2,7 +2,7 @@
 //!
 //! [`PageSource`] separates the checks from storage: the checks read all pages through this trait, and do not know
 //! whether the pages are in data files, in a backup or elsewhere. [`DataFiles`] reads the .mdf and .ndf files of one
-//! database; [`BackupPages`] reads a backup of a database. Both types open their files read-only, shared with other
+//! database; [`BackupPages`] reads a backup of a database; [`Carved`] reads the pages in a disk image. All types open their files read-only, shared with other
 //! programs, and use large positioned reads. Files are never memory-mapped and never written.
 
 // Code may index only after a bounds check; a comment on each indexing line names the check.
@@ -12,6 +12,7 @@
 mod announcements;
 pub mod backup;
 mod buffer;
+mod carved;
 mod changes;
 mod cpu_cache;
 mod data_files;
@@ -31,6 +32,7 @@ pub use backup::BackupPages;
 #[doc(hidden)]
 pub use backup::hostile;
 pub use buffer::PageBuffer;
+pub use carved::{CarveError, Carved, Carving, LeftOut, PageCopy, carved_bytes};
 pub use changes::{ChangeKind, FileChange};
 pub use data_files::{DataFiles, Looked, database_name, is_same_file, look};
 pub use databases::databases;
@@ -135,6 +137,17 @@ pub trait PageSource: Sync {
         None
     }
 
+    /// The pages as they were carved out of raw bytes, if they were.
+    fn carved(&self) -> Option<&Carved> {
+        None
+    }
+
+    /// Whether all pages have the state of the same point in time, as far as is known. If false, pages may contradict
+    /// each other although none of them is damaged.
+    fn has_one_moment(&self) -> bool {
+        self.backup().is_none_or(BackupPages::has_one_moment) && self.carved().is_none_or(Carved::has_one_moment)
+    }
+
     /// Returns the pages in flight, in ascending order: the pages that lack changes in the log, and the pages that are
     /// newer than their snapshot. An empty slice means that there are no such pages. `None` means that the source does
     /// not know its pages in flight.
@@ -219,6 +232,10 @@ macro_rules! as_inner {
 
         fn snapshot(&self) -> Option<&$crate::Snapshot> {
             self.inner.snapshot()
+        }
+
+        fn carved(&self) -> Option<&$crate::Carved> {
+            self.inner.carved()
         }
 
         fn in_flight(&self) -> Option<&[format::PageId]> {

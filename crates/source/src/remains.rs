@@ -1,7 +1,7 @@
 //! Recognizes a data file by its other pages if its first pages are overwritten, as by ransomware. Each page of a data
 //! file has its own page number in its header, so a few pages at different places prove which file they belong to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::protection::{self, undo_torn_bits};
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
@@ -21,6 +21,11 @@ const EVENLY: u64 = 32;
 /// The distance of two neighboring places is not a multiple of the same number everywhere, because every n-th block of the
 /// file may be overwritten.
 const UNEVENLY: u64 = 37;
+/// The number of places, evenly spread, at which [`phases`] looks: an image may have pages in a few places only, and is
+/// read as a whole afterwards.
+const EVENLY_FOR_PHASES: u64 = 512;
+/// The most phases of a file.
+const MOST_PHASES: usize = 4;
 /// The version of all page headers, and the first byte of a page.
 const HEADER_VERSION: u8 = 1;
 
@@ -43,17 +48,37 @@ pub(crate) enum Remains {
 impl Remains {
     /// Looks at places of a file of `length` bytes. Places that cannot be read count as places without a page.
     pub(crate) fn of(file: &dyn ReadAt, length: u64) -> Self {
-        let pages = length / PAGE_BYTES as u64;
-        let spread = (0..EVENLY).map(|number| pages.saturating_mul(number) / EVENLY);
-        let doubled = (3..=31).map(|exponent| 1u64 << exponent);
-        let places: BTreeSet<u64> = spread.chain(doubled).filter(|place| *place < pages).collect();
-        let uneven = |number: u64| pages.saturating_mul(number) / SPREAD + number * number % UNEVENLY;
-        let all = match pages {
-            0..=SMALL => (0..pages).collect(),
-            _ => places.iter().copied().chain((0..SPREAD).map(uneven)).filter(|place| *place < pages).collect(),
+        let all = match length / PAGE_BYTES as u64 {
+            pages @ 0..=SMALL => (0..pages).collect(),
+            _ => places(length, SPREAD),
         };
-        in_place(file, &all).or_else(|| moved(file, &places)).unwrap_or(Self::Nothing)
+        in_place(file, &all).or_else(|| moved(file, &places(length, EVENLY))).unwrap_or(Self::Nothing)
     }
+}
+
+/// Places of a file of `length` bytes, counted in pages: `evenly` places that are about evenly spread, and those that
+/// double their distance from the start.
+fn places(length: u64, evenly: u64) -> BTreeSet<u64> {
+    let pages = length / PAGE_BYTES as u64;
+    let spread = (0..evenly).map(|number| pages.saturating_mul(number) / evenly + number * number % UNEVENLY);
+    let doubled = (3..=31).map(|exponent| 1u64 << exponent);
+    spread.chain(doubled).filter(|place| *place < pages).collect()
+}
+
+/// The offsets within a sector at which pages begin at some places of a file of `length` bytes, in ascending order. 0 is
+/// always one of them, and there are at most [`MOST_PHASES`].
+pub(crate) fn phases(file: &dyn ReadAt, length: u64, sector: usize) -> Vec<usize> {
+    let mut counts: BTreeMap<usize, u32> = BTreeMap::new();
+    let places = places(length, EVENLY_FOR_PHASES);
+    for (at, _) in firsts_of_two(file, &places) {
+        *counts.entry((at % sector as u64) as usize).or_default() += 1;
+    }
+    let mut others: Vec<(usize, u32)> = counts.into_iter().filter(|(phase, _)| *phase != 0).collect();
+    others.sort_by_key(|(phase, count)| (std::cmp::Reverse(*count), *phase));
+    let mut phases: Vec<usize> = others.into_iter().take(MOST_PHASES - 1).map(|(phase, _)| phase).collect();
+    phases.push(0);
+    phases.sort_unstable();
+    phases
 }
 
 /// The file whose pages are at their places, if most of them name the same file.
@@ -73,31 +98,36 @@ fn in_place(file: &dyn ReadAt, places: &BTreeSet<u64>) -> Option<Remains> {
 
 /// The distance of the pages from their places, if it is the same at enough places.
 fn moved(file: &dyn ReadAt, places: &BTreeSet<u64>) -> Option<Remains> {
-    // Two whole pages begin in the first page of the buffer, or at its end.
-    let mut buffer = vec![0; 3 * PAGE_BYTES];
     let mut found = Vec::new();
-    for &place in places {
-        let at = place * PAGE_BYTES as u64;
-        let read = read_fully_at(file, &mut buffer, at).unwrap_or_default();
-        let bytes = buffer.get(..read).unwrap_or_default();
-        let page = (0..PAGE_BYTES).find_map(|offset| Some((offset, first_of_two(bytes, offset)?)));
-        if let Some((offset, id)) = page {
-            let by = (at + offset as u64).cast_signed() - i64::from(id.page) * PAGE_BYTES as i64;
-            found.push((id.file, by));
-            let same = found.iter().filter(|other| **other == (id.file, by)).count();
-            if same >= LEAST_PAGES && by != 0 {
-                return Some(Remains::Moved { file_id: id.file, by });
-            }
+    for (at, id) in firsts_of_two(file, places) {
+        let by = at.cast_signed() - i64::from(id.page) * PAGE_BYTES as i64;
+        found.push((id.file, by));
+        let same = found.iter().filter(|other| **other == (id.file, by)).count();
+        if same >= LEAST_PAGES && by != 0 {
+            return Some(Remains::Moved { file_id: id.file, by });
         }
     }
     None
 }
 
+/// The first page at or after each of these places, with its offset in the file, if another page follows it.
+fn firsts_of_two(file: &dyn ReadAt, places: &BTreeSet<u64>) -> impl Iterator<Item = (u64, PageId)> {
+    // Two whole pages begin in the first page of the buffer, or at its end.
+    let mut buffer = vec![0; 3 * PAGE_BYTES];
+    places.iter().filter_map(move |&place| {
+        let at = place * PAGE_BYTES as u64;
+        let read = read_fully_at(file, &mut buffer, at).unwrap_or_default();
+        let bytes = buffer.get(..read).unwrap_or_default();
+        (0..PAGE_BYTES).find_map(|offset| Some((at + offset as u64, first_of_two(bytes, offset)?)))
+    })
+}
+
 /// The page at `offset`, if the next page follows it. Most offsets have no page: they are excluded by the page numbers,
 /// before a checksum is computed.
 fn first_of_two(bytes: &[u8], offset: usize) -> Option<PageId> {
-    let first: &PageBytes = bytes.get(offset..)?.first_chunk()?;
-    let second: &PageBytes = bytes.get(offset + PAGE_BYTES..)?.first_chunk()?;
+    let bytes = bytes.get(offset..).filter(|bytes| bytes.first() == Some(&HEADER_VERSION))?;
+    let first: &PageBytes = bytes.first_chunk()?;
+    let second: &PageBytes = bytes.get(PAGE_BYTES..)?.first_chunk()?;
     let follows = |first: PageId, second: PageId| {
         first.file == second.file && first.page.checked_add(1).is_some_and(|next| next == second.page)
     };
@@ -194,6 +224,17 @@ mod tests {
             assert_eq!(of([vec![7; by], sound.clone()].concat()), Remains::Moved { file_id: 1, by: by as i64 }, "{by}");
             assert_eq!(of(sound[by..].to_vec()), Remains::Moved { file_id: 1, by: -(by as i64) }, "{by}");
         }
+    }
+
+    #[test]
+    fn phases_are_those_of_the_pages_in_a_file() {
+        let sound = sample();
+        let of = |bytes: Vec<u8>| phases(&Bytes(bytes.clone()), bytes.len() as u64, 512);
+        assert_eq!(of(sound.clone()), [0]);
+        assert_eq!(of([vec![7; 100_001], sound.clone()].concat()), [0, 161]);
+        assert_eq!(of(sound[1..].to_vec()), [0, 511]);
+        assert_eq!(of([&sound[..], &[7; 3], &sound, &[7; 1024 + 8], &sound].concat()), [0, 3, 11]);
+        assert_eq!(of(vec![1; 1 << 20]), [0]);
     }
 
     #[test]

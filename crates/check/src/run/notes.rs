@@ -1,6 +1,9 @@
 //! Notes of a run about its input: truncated or missing files, unreadable pages, and checks that are not made.
 
+use std::ops::RangeInclusive;
+
 use catalog::{Database, UnitKind, column_status};
+use format::PageId;
 use format::page::PAGE_BYTES;
 use source::PageSource;
 
@@ -10,6 +13,7 @@ use crate::options::{Options, RecoveryDoubtKind, Scope};
 use crate::registry::limits;
 use crate::rereads::Moved;
 use crate::survey;
+use crate::sweep;
 use crate::tallies::{Tallies, UnreadPages};
 use crate::units::Shape;
 use crate::warnings;
@@ -62,10 +66,11 @@ pub(super) fn unread_pages(context: &Context<'_>, mut unread: UnreadPages) -> Ve
 }
 
 /// Returns one line for each file with failed reads: the first unreadable page, the cause, and the number of pages.
-/// Every failed read is an error of the run, whichever page it affects and in whichever phase it occurs.
+/// Every failed read is an error of the run, whichever page it affects and in whichever phase it occurs. A page that was
+/// not found in an image is none: no read of it was made.
 pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String> {
     let (mut lines, mut files) = (Vec::new(), Vec::new());
-    for (page, error, pages) in unread.into_files() {
+    for (page, error, pages) in unread.into_files().filter(|_| source.carved().is_none()) {
         lines.push(match pages {
             1 => format!("{error} (page {page})"),
             pages => format!("{error} ({pages} pages, the first is {page})"),
@@ -75,6 +80,67 @@ pub(super) fn lines(source: &dyn PageSource, unread: UnreadPages) -> Vec<String>
     let others = source.read_faults().failed.into_iter().filter(|failed| !files.contains(&failed.path));
     lines.extend(others.map(|failed| failed.text()));
     lines
+}
+
+/// Notes the pages that are or may be in use and that were not found in an image. These are the pages that the sweep
+/// would check, and the pages at fixed addresses.
+pub(super) fn note_not_found(context: &Context<'_>, coverage: &mut Coverage) {
+    let Some(carved) = context.source.carved().filter(|_| context.options.scope.reads_pages()) else { return };
+    for file in &context.survey.files {
+        let mut missing = PageRanges::default();
+        let is_wanted =
+            |page: &u32| file.is_fixed(*page) || sweep::may_be_in_scope(context, PageId::new(file.file_id, *page));
+        let holes = carved.not_found(file.file_id).flatten().take_while(|page| *page < file.pages);
+        holes.filter(is_wanted).for_each(|page| missing.add(page));
+        if missing.count > 0 {
+            let reason = limits::PAGES_NOT_FOUND.with(&[&missing.text()]);
+            coverage.note(reason, format!("file {}", file.file_id), missing.count);
+        }
+    }
+}
+
+/// The most ranges of pages that are listed.
+const MOST_RANGES: usize = 8;
+
+/// Pages in ascending order, as ranges. All pages are counted, but only the first ranges are kept.
+#[derive(Default)]
+struct PageRanges {
+    count: u64,
+    ranges: u64,
+    listed: Vec<RangeInclusive<u32>>,
+    last: Option<u32>,
+}
+
+impl PageRanges {
+    fn add(&mut self, page: u32) {
+        let is_next = self.last.is_some_and(|last| last + 1 == page);
+        self.last = Some(page);
+        self.count += 1;
+        if !is_next {
+            self.ranges += 1;
+            if self.listed.len() < MOST_RANGES {
+                self.listed.push(page..=page);
+            }
+        } else if self.ranges == self.listed.len() as u64
+            && let Some(range) = self.listed.last_mut()
+        {
+            *range = *range.start()..=page;
+        }
+    }
+
+    fn text(&self) -> String {
+        let range = |range: &RangeInclusive<u32>| match range.start() == range.end() {
+            true => range.start().to_string(),
+            false => format!("{} to {}", range.start(), range.end()),
+        };
+        let mut text = self.listed.iter().map(range).collect::<Vec<_>>().join(", ");
+        match self.ranges - self.listed.len() as u64 {
+            0 => {}
+            1 => text.push_str(" and 1 more range"),
+            more => text.push_str(&format!(" and {more} more ranges")),
+        }
+        text
+    }
 }
 
 /// Notes data files that the catalog lists and that the scope needs, but that were not given.
@@ -145,5 +211,26 @@ fn note_features(context: &Context<'_>, coverage: &mut Coverage) {
     for rowset in rowsets().filter(|rowset| rowset.layout.columns.iter().any(is_filestream)) {
         let name = database.object_name(rowset.object_id);
         coverage.note(&limits::FILESTREAM_FILES, Place::of(rowset.object_id, name), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_listed_as_few_ranges_and_all_are_counted() {
+        let of = |pages: &[u32]| {
+            let mut ranges = PageRanges::default();
+            pages.iter().for_each(|page| ranges.add(*page));
+            (ranges.count, ranges.text())
+        };
+        assert_eq!(of(&[7]), (1, "7".to_owned()));
+        assert_eq!(of(&[7, 8, 9, 11]), (4, "7 to 9, 11".to_owned()));
+        let many: Vec<u32> = (0..20).flat_map(|range| [range * 10, range * 10 + 1]).collect();
+        let (count, text) = of(&many);
+        assert_eq!(count, 40);
+        assert!(text.ends_with("60 to 61, 70 to 71 and 12 more ranges"), "{text}");
+        assert!(of(&many[..18]).1.ends_with("and 1 more range"));
     }
 }

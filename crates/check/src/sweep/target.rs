@@ -45,7 +45,7 @@ pub(crate) enum Verdict {
 
 /// Whether a page may be in use and may belong to a unit in scope. If several units claim the page, the result is true,
 /// because only its header shows the owner.
-pub(super) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
+pub(crate) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
     let allocation = context.survey.allocation(id);
     // Most pages of a large empty file are free; their owner does not matter.
     if allocation == Allocation::Free {

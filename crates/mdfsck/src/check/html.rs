@@ -7,6 +7,7 @@ use report::check_page::CheckPage;
 use source::PageSource;
 
 use super::Ended;
+use crate::carve;
 use crate::cli::{CheckArguments, VERSION};
 use crate::failure::Failure;
 use crate::output::{self, Target, place};
@@ -74,8 +75,7 @@ pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Re
 /// If the target is one of the checked files or any SQL Server file, or cannot be written.
 pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Result<Option<Target>, Failure> {
     let Some(path) = &arguments.results.html else { return Ok(None) };
-    let inputs: Vec<&Path> = source.files().iter().map(|file| file.path.as_path()).collect();
-    output::refuse_database_files("--html", path, &inputs)?;
+    output::refuse_database_files("--html", path, &carve::inputs(source))?;
     Target::at(path).map(Some)
 }
 

@@ -119,6 +119,7 @@ pub(crate) fn open(
         named: what.named,
         sets: if let SetChoice::Positions(positions) = what.choice { positions } else { &[] },
         direct: arguments.run.direct,
+        carve: arguments.carve.carve,
         spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress },
         memory: *memory,
         stop: &arguments.stop,

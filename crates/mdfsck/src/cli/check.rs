@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use source::backup::SetChoice;
 
 use super::{
-    DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, SnapshotArguments, StopArguments,
+    CarveArguments, DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, SnapshotArguments,
+    StopArguments,
 };
 use crate::failure::Failure;
 use crate::watch::Mark;
@@ -43,6 +44,9 @@ pub(crate) struct CheckArguments {
     /// Searches at most eight levels of subfolders. Does not follow symbolic links to folders.
     #[arg(long, short = 'r')]
     pub(crate) recursive: bool,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     #[command(flatten)]
     pub(crate) scope: ScopeArguments,
@@ -441,6 +445,7 @@ impl CheckArguments {
             settle_page: None,
             paths,
             recursive: false,
+            carve: CarveArguments::default(),
             scope: ScopeArguments::default(),
             recovery: RecoveryArguments::default(),
             stop: StopArguments::default(),

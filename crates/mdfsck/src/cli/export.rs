@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{DatabaseArguments, LikeArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
+use super::{CarveArguments, DatabaseArguments, LikeArguments, OUTPUT, ProgressKind, RESOURCES, StopArguments};
 
 #[derive(Args)]
 pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     #[command(flatten)]
     pub(crate) stop: StopArguments,
@@ -87,6 +90,9 @@ pub(crate) struct RowsArguments {
 
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     #[command(flatten)]
     pub(crate) stop: StopArguments,

@@ -8,7 +8,9 @@ use super::recovery::RECOVERY;
 use check::registry::limits::Limit;
 
 use super::check::{LimitId, SCOPE};
-use super::{CheckArguments, Constraints, DatabaseArguments, LikeArguments, OUTPUT, RunArguments, StopArguments};
+use super::{
+    CarveArguments, CheckArguments, Constraints, DatabaseArguments, LikeArguments, OUTPUT, RunArguments, StopArguments,
+};
 
 #[derive(Args)]
 pub(crate) struct AdviseArguments {
@@ -78,6 +80,9 @@ pub(crate) struct InfoArguments {
     #[arg(long, short = 'r')]
     pub(crate) recursive: bool,
 
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
+
     /// Print one JSON object per database or backup file
     #[arg(long, conflicts_with = "tableresults")]
     pub(crate) json: bool,
@@ -94,6 +99,9 @@ pub(crate) struct TablesArguments {
 
     #[command(flatten)]
     pub(crate) like: LikeArguments,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     /// Include system objects
     #[arg(long)]
@@ -202,6 +210,9 @@ pub(crate) struct PageArguments {
 
     #[command(flatten)]
     pub(crate) database: DatabaseArguments,
+
+    #[command(flatten)]
+    pub(crate) carve: CarveArguments,
 
     /// Print all bytes of the page in hexadecimal, as read from the file
     #[arg(long, conflicts_with_all = ["json", "tableresults"])]

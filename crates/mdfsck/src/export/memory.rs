@@ -6,7 +6,7 @@ use ::rows::MOST_LISTED;
 use ::rows::salvage::PageSet;
 use catalog::Database;
 use script::Definitions;
-use source::{BackupPages, PageSource};
+use source::{BackupPages, Carved, PageSource};
 
 use crate::cli::{ExportArguments, ExportFormat};
 use crate::failure::Failure;
@@ -58,7 +58,7 @@ pub(super) fn fixed_bytes(
 
 /// Memory for reading the database while `sets` page sets are in memory, in bytes.
 fn reading_bytes(pages: &dyn PageSource, database: &Database, sets: u64) -> u64 {
-    let held = pages.backup().map_or(0, BackupPages::held_bytes);
+    let held = pages.backup().map_or(0, BackupPages::held_bytes) + pages.carved().map_or(0, Carved::held_bytes);
     BASE_BYTES + database.bytes() + held + sets * PageSet::bytes_for(pages)
 }
 

@@ -9,6 +9,7 @@ use ::rows::{NoRows, Table};
 use catalog::{Database, UnitKind};
 use source::PageSource;
 
+use crate::carve;
 use crate::cli::{ExportArguments, ExportFormat};
 use crate::failure::Failure;
 use crate::output::{refuse_database_files, refuse_sql_server_file, unwritable};
@@ -102,7 +103,7 @@ impl Plan {
 
     /// Refuses files that must not be overwritten.
     fn refuse(&self, pages: &dyn PageSource) -> Result<(), Failure> {
-        let inputs: Vec<&Path> = pages.files().iter().map(|file| file.path.as_path()).collect();
+        let inputs = carve::inputs(pages);
         let files = self.tables.iter().filter(|planned| planned.has_rows.is_ok());
         let own = |to: &Destination| [to.rows.clone(), to.unreadable.clone()];
         let files = files.flat_map(|planned| {

@@ -29,6 +29,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         named: &options.paths,
         sets: &options.set,
         direct: false,
+        carve: false,
         spool: Spool { directory: options.recovery.room.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
         memory: options.recovery.room.memory,
         stop: &arguments.stop,

@@ -158,10 +158,12 @@ fn moved(folder: &Path) -> Result<(), Failed> {
     let sound = sample(folder)?;
     let hurt = folder.join("hurt/orders.mdf");
     fs::write(&hurt, [&[b'!'; 836][..], &sound].concat())?;
-    let words = ["has pages of file 1 of a database", "836 bytes behind its place", "tail -c +837"];
+    let carve = "'mdfsck check --carve hurt/orders.mdf' reads the pages where they are";
+    let words = ["has pages of file 1 of a database", "836 bytes behind its place", "tail -c +837", carve];
     refused(&mdfsck(folder, &["check", "hurt/orders.mdf"]), 4, &words)?;
     fs::write(&hurt, &sound[836..])?;
-    let words = ["836 bytes before its place", "the first 836 bytes of the file are missing", "head -c 836 /dev/zero"];
+    let words =
+        ["836 bytes before its place", "the first 836 bytes of the file are missing", "head -c 836 /dev/zero", carve];
     refused(&mdfsck(folder, &["check", "hurt/orders.mdf"]), 4, &words)?;
     // A file of another program stays what it is.
     fs::write(&hurt, vec![1; 1 << 20])?;

@@ -11,6 +11,8 @@ mod bench;
 #[cfg(all(feature = "lab", unix))]
 mod browser;
 #[cfg(feature = "lab")]
+mod carve;
+#[cfg(feature = "lab")]
 mod chains;
 #[cfg(feature = "lab")]
 mod compare;
@@ -248,6 +250,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(advise::with_advice());
     all.extend(compare::comparisons());
     all.extend(first_pages::without_first_pages());
+    all.extend(carve::with_images());
     all.extend(history::with_history());
     all.extend(html::with_pages());
     all.extend(estate::with_estates());

@@ -73,7 +73,8 @@ pub(crate) struct Run<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Warning<'a> {
     /// Id of the warning: `file.not-given`, `backup.stripes`, `pages.beyond-end`, `demoted.in-flight`, `backup.log`,
-    /// `backup.moments`, `backup.other-sets`, `recovery.none`, `version.unknown`.
+    /// `backup.moments`, `backup.other-sets`, `recovery.none`, `version.unknown`, `carve.found`, `carve.databases`,
+    /// `carve.doubles`, `carve.left-out`.
     pub(crate) id: &'static str,
     /// The text of the warning.
     pub(crate) text: &'a str,

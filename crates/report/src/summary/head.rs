@@ -223,7 +223,7 @@ pub(crate) fn next_commands(
     if let Some(page) = page {
         next.push((format!("mdfsck page {}:{} {paths}", page.file, page.page), "the page"));
     }
-    if !report.findings.is_empty() && !is_pipe(paths) {
+    if !report.findings.is_empty() && !is_pipe(paths) && !is_carved(paths) {
         next.push((format!("mdfsck advise {paths}"), "what to do, in order"));
     }
     next.push((format!("mdfsck {command} --format text {arguments}"), "all of DBCC's lines"));
@@ -243,6 +243,11 @@ pub(crate) fn level(report: &Report) -> &'static str {
 /// suggested again.
 fn is_pipe(paths: &str) -> bool {
     paths.split(' ').any(|path| path == "-")
+}
+
+/// Whether the paths are raw bytes. `advise` does not read them: nothing can be restored or repaired there.
+fn is_carved(paths: &str) -> bool {
+    paths.starts_with("--carve ")
 }
 
 /// The bits of an exit status in words.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use format::{PAGE_BYTES, PageBytes, PageId};
-use source::{BackupPages, DataFile, FileChange, PageSource, ReadError, ReadFaults, Snapshot};
+use source::{BackupPages, Carved, DataFile, FileChange, PageSource, ReadError, ReadFaults, Snapshot};
 
 /// The pages of another source, with one page replaced.
 pub(crate) struct Overlay<'a> {
@@ -69,6 +69,10 @@ impl PageSource for Overlay<'_> {
 
     fn backup(&self) -> Option<&BackupPages> {
         self.below.backup()
+    }
+
+    fn carved(&self) -> Option<&Carved> {
+        self.below.carved()
     }
 
     fn snapshot(&self) -> Option<&Snapshot> {

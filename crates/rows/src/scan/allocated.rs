@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use catalog::{AllocUnit, Fetched, fetch};
 use format::allocation::{EXTENT_PAGES, IamHeader, bitmap, set_bits};
-use format::{Page, PageId, PageType};
-use source::PageSource;
+use format::{PAGE_BYTES, Page, PageId, PageType};
+use source::{PageSource, ReadError};
 
 use crate::counts::Why;
 use crate::leaf::names;
@@ -58,6 +58,7 @@ impl<'a> Allocated<'a> {
                     Err(page) => {
                         self.next_iam = PageId::NONE;
                         let why = match (self.source.contains(page), self.source.file(page.file)) {
+                            (true, _) if is_not_found(self.source, page) => Why::MapNotFound,
                             (true, _) => Why::AllocationMap,
                             (false, None) => Why::MapNotGiven,
                             (false, Some(_)) => Why::MapBeyondEnd,
@@ -143,6 +144,11 @@ impl<'a> Allocated<'a> {
         }
         false
     }
+}
+
+/// Whether a page is in none of the images from which the pages were carved.
+fn is_not_found(source: &dyn PageSource, page: PageId) -> bool {
+    source.carved().is_some() && matches!(source.read(page, &mut [0; PAGE_BYTES]), Err(ReadError::NotFound { .. }))
 }
 
 /// The pages of an extent. `extent` is the number of its bit on the IAM page whose interval starts at `start`.

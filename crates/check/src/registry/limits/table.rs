@@ -52,6 +52,9 @@ limits! {
     DEMOTED_MOMENTS = "demoted.moments", NotGiven, "messages",
         "the files are from backups of different points in time: changes between these points may explain the reported errors",
         action "Check a full backup, or restore these backups and check the restored database.";
+    DEMOTED_CARVED = "demoted.carved", NotGiven, "messages",
+        "the pages come from several places of an image: they may be from different points in time or from different databases, which may explain the reported errors",
+        action "Look at the reported pages. If you can tell where the newest copy of each file is in the image, name only that part of the image. Or check a backup.";
     DEMOTED_IN_FLIGHT = "demoted.in-flight", InFlight, "messages",
         "in flight: the reported errors may depend on pages that the log in the backup still changes",
         action "Restore the backup and check the restored database, or check a later backup.";
@@ -136,6 +139,9 @@ limits! {
     PAGES_BEYOND_END = "pages.beyond-end", NotGiven root, "pages",
         "the file was cut off: its end, with these pages, is missing",
         action "Copy or restore the file again, then check it.";
+    PAGES_NOT_FOUND = "pages.not-found", NotGiven root, "pages",
+        "pages that are or may be in use were not found in the image: {}",
+        action "Name the other parts of the image too, if there are any. A page is found only if its header, and its checksum or its torn bits, are intact.";
     PAGES_FILE_NOT_GIVEN = "pages.file-not-given", NotGiven, "pages",
         "some pages are in a data file that was not given",
         action "Pass all data files of the database on the command line.";
