@@ -19,6 +19,7 @@ mod columnstore;
 mod computed;
 mod constraints;
 mod container;
+mod content;
 mod context;
 mod counts;
 mod coverage;
@@ -99,6 +100,7 @@ mod witness;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use catalog_rules::{CatalogReference, catalog_references};
+pub use content::Content;
 pub use coverage::NotVerified;
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 #[doc(hidden)]
