@@ -44,6 +44,8 @@ mod many;
 #[cfg(all(feature = "lab", unix))]
 mod pages;
 mod pasted;
+#[cfg(feature = "lab")]
+mod patterns;
 #[cfg(all(feature = "lab", unix))]
 mod prove;
 #[cfg(all(feature = "lab", target_os = "linux"))]
@@ -250,6 +252,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(first_pages::without_first_pages());
     all.extend(history::with_history());
     all.extend(html::with_pages());
+    all.extend(patterns::with_patterns());
     all.extend(estate::with_estates());
     #[cfg(unix)]
     all.extend(serve::with_servers());
