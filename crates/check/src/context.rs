@@ -7,7 +7,7 @@ use catalog::{Database, Level, Rowset};
 use format::compressed::Expansion;
 use format::key::{KeyColumn, KeyOrder};
 use format::types::xtype;
-use format::{Page, PageHeader, PageId};
+use format::{AllocUnitId, Page, PageHeader, PageId};
 use source::PageSource;
 
 use crate::audit::AuditRules;
@@ -242,6 +242,14 @@ impl<'a> Context<'a> {
     /// Whether a page with this header belongs to `unit`.
     pub(crate) fn belongs(&self, unit: &Unit, header: &PageHeader) -> bool {
         ids_named_by(header).any(|id| id == unit.id)
+    }
+
+    /// Whether the catalog has the allocation unit in the header of a page, or may have it because part of the catalog is
+    /// unknown.
+    pub(crate) fn may_know(&self, header: &PageHeader) -> bool {
+        header.alloc_unit() == AllocUnitId::SYSTEM
+            || !self.database.units_are_complete()
+            || self.units.named_by(header).next().is_some()
     }
 
     /// The display name of an index: `schema.table.index`.

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use catalog::{AllocUnit, Database, UnitKind};
 use format::{AllocUnitId, PageId, RecordId};
 
+use crate::content::Content;
 use crate::registry::limits::Limit;
 use crate::registry::{Check, Class, Repair, ReportOrder};
 
@@ -116,6 +117,8 @@ pub struct Finding {
     pub ref_slot: Option<u16>,
     /// The limit that may explain the finding. If this limit is set, the finding proves nothing.
     pub demoted_by: Option<&'static Limit>,
+    /// What `page` contains, if the page as a whole is not the page that was written. This is no part of the message.
+    pub content: Option<Content>,
     /// Further values that the message inserts, such as expected and actual values, by name.
     pub evidence: Vec<(&'static str, Value)>,
 }
@@ -132,8 +135,16 @@ impl Finding {
             ref_page: None,
             ref_slot: None,
             demoted_by: None,
+            content: None,
             evidence: Vec::new(),
         }
+    }
+
+    /// Sets the content of the page.
+    #[must_use]
+    pub(crate) fn content(mut self, content: Option<Content>) -> Self {
+        self.content = content;
+        self
     }
 
     /// Sets the owner.

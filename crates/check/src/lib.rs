@@ -19,6 +19,7 @@ mod columnstore;
 mod computed;
 mod constraints;
 mod container;
+mod content;
 mod context;
 mod counts;
 mod coverage;
@@ -56,6 +57,7 @@ mod page_map;
 mod page_records;
 pub mod part;
 mod partitions;
+mod patterns;
 mod per_unit;
 mod pinpoint;
 mod prechecks;
@@ -99,6 +101,7 @@ mod witness;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
 pub use catalog_rules::{CatalogReference, catalog_references};
+pub use content::Content;
 pub use coverage::NotVerified;
 pub use estimate::{Estimate, estimate, minimum_memory_bytes};
 #[doc(hidden)]
@@ -112,6 +115,7 @@ pub use options::{
     DEFAULT_MEMORY_BYTES, Options, Readers, RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary, Scope,
 };
 pub use page_map::{MAX_OWNERS, MAX_RUNS, MapOfFile, MapOwner, MapRun, MapState, PageMap};
+pub use patterns::{Pattern, PatternKind};
 pub use progress::{Progress, Silent, phase_named, phase_words};
 pub use ranges::FileRange;
 pub use report::{

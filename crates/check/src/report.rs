@@ -8,6 +8,7 @@ use crate::finding::Names;
 use crate::findings::{ErrorCounts, Findings};
 use crate::options::Options;
 use crate::page_map::PageMap;
+use crate::patterns::Pattern;
 use crate::registry::Repair;
 use crate::registry::limits::Limit;
 
@@ -36,6 +37,8 @@ pub struct Report {
     /// Findings that are not proofs, because something unknown may explain them. They are in listing order. Each
     /// finding names the limit that explains it, and is also counted in [`Self::not_verified`].
     pub demoted: Findings,
+    /// Patterns in the damaged pages, by file and first page. A pattern only says what findings have in common.
+    pub patterns: Vec<Pattern>,
     /// Results of the requested checks beyond CHECKDB.
     pub beyond: Beyond,
     /// Requested checks that could not be made.

@@ -12,6 +12,7 @@ use crate::accounting::{Meter, Metered, Phases};
 use crate::beyond::Beyond;
 use crate::check_list::Swept;
 use crate::checks::{Checks, Sums};
+use crate::content::Content;
 use crate::context::Context;
 use crate::coverage::Coverage;
 use crate::finding::Finding;
@@ -20,6 +21,7 @@ use crate::log_audit::LogAudit;
 use crate::memory::MemoryBudget;
 use crate::options::{Options, Scope};
 use crate::outcome::{Outcome, Results};
+use crate::patterns::Damaged;
 use crate::progress::Progress;
 use crate::report::{BackupSummary, BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
 use crate::rounds::Rounds;
@@ -293,6 +295,10 @@ impl<'a> Run<'a> {
     fn settle(mut self, context: &Context<'_>, checks: &Checks, swept: Swept<Sums>) -> Report {
         let Swept { tallies: swept, sums } = swept;
         let settled = settle::settle(context, (checks, &sums), self.findings, &mut self.coverage);
+        let content = |bytes: &_, page| Content::of(bytes, page, |header| context.may_know(header));
+        let damaged =
+            Damaged { source: self.source, survey: Some(&context.survey), content: &content, space: self.space };
+        let patterns = damaged.patterns(&settled.findings, &settled.demoted);
         self.phases.end("findings", self.space);
         notes::leave_out_growing(self.source, &settled.moved, &mut self.read_errors);
         notes::note_not_found(context, &mut self.coverage);
@@ -316,6 +322,7 @@ impl<'a> Run<'a> {
             rowsets,
             findings: settled.findings,
             demoted: settled.demoted,
+            patterns,
             beyond: outcome.beyond,
             not_verified,
             notes,
@@ -357,6 +364,9 @@ impl<'a> Run<'a> {
         self.read_errors.extend(notes::lines(source, looked.unread));
         let findings = (self.findings, self.space);
         let settled = settle::settle_headers((source, database), options, findings, &mut self.coverage);
+        let content = |bytes: &_, page| Content::of(bytes, page, |_| true);
+        let damaged = Damaged { source, survey: None, content: &content, space: self.space };
+        let patterns = damaged.patterns(&settled.findings, &settled.demoted);
         let statistics = Statistics {
             pages_read: looked.pages_read,
             threads: 1,
@@ -375,6 +385,7 @@ impl<'a> Run<'a> {
             rowsets: Vec::new(),
             findings: settled.findings,
             demoted: settled.demoted,
+            patterns,
             beyond: Beyond::default(),
             not_verified,
             notes,

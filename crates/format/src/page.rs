@@ -178,6 +178,11 @@ pub struct PageHeader {
 const _: () = assert!(size_of::<PageHeader>() == HEADER_BYTES);
 
 impl PageHeader {
+    /// A view of these bytes as a page header.
+    pub fn of(bytes: &[u8; HEADER_BYTES]) -> &Self {
+        zerocopy::transmute_ref!(bytes)
+    }
+
     /// The page ID of this page, according to the header.
     pub fn page_id(&self) -> PageId {
         self.page_id.into()
@@ -238,7 +243,7 @@ impl<'a> Page<'a> {
     /// The header of the page.
     pub fn header(self) -> &'a PageHeader {
         let (header, _) = self.bytes.split_first_chunk::<HEADER_BYTES>().unwrap_or((&[0; HEADER_BYTES], &[]));
-        zerocopy::transmute_ref!(header)
+        PageHeader::of(header)
     }
 
     /// The offset of the record in `slot`, read from the slot array and not checked. The slot array is read from the

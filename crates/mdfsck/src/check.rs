@@ -395,6 +395,7 @@ fn row(report: &Report, database: &Database, status: u8) -> Row {
 
 /// Writes to stderr what was not verified and what is not shown, since TABLERESULTS has no columns for these facts.
 fn report_what_has_no_row(report: &Report, view: View) {
+    report::pattern_lines(report).for_each(warn);
     let (shown, follows) = report::not_verified::split(report);
     for entry in shown {
         let allowed = if report.is_allowed(entry.limit) { ", allowed" } else { "" };

@@ -18,6 +18,7 @@ use serde::Serialize;
 use source::PageSource;
 
 use crate::html::{Budget, Curves, ELEMENTS, Escaped, MAP, head_of_script};
+use crate::patterns;
 use crate::summary::Commands;
 use bytes::PageBytesReader;
 
@@ -43,6 +44,7 @@ pub struct CheckPage<'a> {
 #[derive(Serialize)]
 struct Model<'a> {
     head: head::Head<'a>,
+    patterns: Vec<String>,
     findings: findings::Findings,
     map: map::Map,
     not_verified: not_verified::NotVerified,
@@ -70,6 +72,7 @@ impl CheckPage<'_> {
         let [mut of_findings, mut of_not_verified, mut of_map] = TEXT_BYTES.map(Budget::new);
         let model = Model {
             head: head::head(self),
+            patterns: report.patterns.iter().map(patterns::line).collect(),
             findings: findings::findings(report, &mut reader, &mut of_findings),
             map: map::map(report, self.database, &mut of_map),
             not_verified: not_verified::not_verified(report, &mut of_not_verified),

@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use check::{
-    ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, RecoverySummary, Report, RowsetCounts,
-    Scope, Value,
+    ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, Pattern, PatternKind, RecoverySummary,
+    Report, RowsetCounts, Scope, Value,
 };
 use format::PageId;
 
@@ -39,7 +39,7 @@ use serde::Serialize;
 
 use crate::databases::set_line;
 use crate::listing::Listing;
-use crate::{Gate, View, statistics};
+use crate::{Gate, View, patterns, statistics};
 use lines::Line;
 
 /// Version of the JSON format. It is raised when a key changes its meaning.
@@ -57,6 +57,9 @@ pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result
     }
     for rowset in report.rowsets.iter().filter(|rowset| rowset.pages() > 0) {
         line(&Line::Object(object(rowset)), out)?;
+    }
+    for pattern in &report.patterns {
+        line(&Line::Pattern(pattern_line(pattern)), out)?;
     }
     let names = Names::of(report);
     let mut gate = Gate::new(view);
@@ -125,6 +128,40 @@ impl<'a> Names<'a> {
 
 pub(crate) fn not_verified_line<'a>(report: &Report, entry: &'a NotVerified) -> lines::NotVerified<'a> {
     lines::NotVerified { note: note(entry), allowed: report.is_allowed(entry.limit).then_some(true) }
+}
+
+fn pattern_line(pattern: &Pattern) -> lines::Pattern {
+    let (first_byte, last_byte) = patterns::bytes(pattern);
+    lines::Pattern {
+        id: patterns::id(pattern),
+        text: patterns::line(pattern),
+        cause: patterns::cause(pattern),
+        file: pattern.file_id,
+        first_page: pattern.first,
+        last_page: pattern.last,
+        pages: pattern.pages,
+        runs: pattern.runs,
+        first_byte,
+        last_byte,
+        every_pages: pattern.every.map(|(distance, _)| distance),
+        block_pages: pattern.every.map(|(_, block)| block),
+        byte: match pattern.kind {
+            PatternKind::Same(byte) => Some(byte),
+            _ => None,
+        },
+        other_file: match pattern.kind {
+            PatternKind::OtherPlace { file, .. } => Some(file),
+            _ => None,
+        },
+        distance_pages: match pattern.kind {
+            PatternKind::OtherPlace { distance, .. } => distance,
+            _ => None,
+        },
+        shift_bytes: match pattern.kind {
+            PatternKind::Shifted(bytes) => Some(bytes),
+            _ => None,
+        },
+    }
 }
 
 fn note(entry: &NotVerified) -> lines::Note<'_> {

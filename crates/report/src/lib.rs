@@ -44,6 +44,7 @@ pub mod page_dump;
 pub mod parity;
 pub mod parts;
 pub mod pasted;
+mod patterns;
 pub mod server_messages;
 pub mod statistics;
 pub mod summary;
@@ -107,6 +108,11 @@ pub fn write(format: Format, report: &Report, view: View, out: &mut dyn io::Writ
 /// If writing to `out` fails.
 pub fn write_not_verified(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     not_verified::write(report, view, out)
+}
+
+/// The patterns in the damaged pages, one line each, as at the start of a text report.
+pub fn pattern_lines(report: &Report) -> impl Iterator<Item = String> + '_ {
+    report.patterns.iter().map(|pattern| format!("Pattern: {}", patterns::line(pattern)))
 }
 
 /// Lets the first findings pass, up to the limit of a [`View`], and counts the findings that it holds back.

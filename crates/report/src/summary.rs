@@ -55,6 +55,7 @@ pub fn write(
 ) -> io::Result<()> {
     let mut lines = Lines::new(style, out);
     head::write(report, &mut lines)?;
+    head::write_patterns(report, &mut lines)?;
     let example = findings::write(report, view.max_findings.unwrap_or(MOST_FINDINGS), &mut lines)?;
     let limit = not_verified::write(report, &mut lines)?;
     head::write_beyond(report, &mut lines)?;
@@ -68,6 +69,7 @@ pub fn write(
 pub fn write_verdict(report: &Report, view: View, style: Style, out: &mut dyn io::Write) -> io::Result<()> {
     let mut lines = Lines::new(style, out);
     head::write(report, &mut lines)?;
+    head::write_patterns(report, &mut lines)?;
     findings::write(report, view.max_findings.unwrap_or(MOST_FINDINGS), &mut lines)?;
     not_verified::write(report, &mut lines)?;
     head::write_beyond(report, &mut lines)?;

@@ -9,7 +9,7 @@ use check::{Group, IdentityResult, Report, Scope};
 use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
 use crate::text_table::printable;
-use crate::{Gate, View, not_verified, text_alloc, text_constraints};
+use crate::{Gate, View, not_verified, pattern_lines, text_alloc, text_constraints};
 
 /// Writes `report` to `out`.
 ///
@@ -37,6 +37,7 @@ impl Text<'_> {
     fn run(&mut self, listing: &Listing<'_>) -> io::Result<()> {
         let report = self.report;
         let command = report.options.scope.command();
+        pattern_lines(report).try_for_each(|line| writeln!(self.out, "{line}"))?;
         if report.options.scope == Scope::Catalog {
             return self.catalog(listing);
         }

@@ -8,6 +8,7 @@ use format::bytes::{u16_at, u32_at, u64_at};
 use format::{AllocUnitId, PageId};
 
 use super::{Finding, Owner, Value};
+use crate::content::Content;
 use crate::registry::{self, limits};
 use crate::spill::{Item, page_to};
 use crate::wire::{Input, Output, SumsError, Wire};
@@ -53,6 +54,7 @@ impl Item for Finding {
             put(out, page, page_to);
             put(out, slot, |out, slot| out.extend(slot.to_le_bytes()));
         }
+        put(out, self.content, content_to);
         for (name, value) in &self.evidence {
             out.extend(number_of(name).to_le_bytes());
             match value {
@@ -85,6 +87,7 @@ impl Item for Finding {
         finding.owner = bytes.optional(Cursor::owner)?;
         (finding.page, finding.slot) = (bytes.optional(Cursor::page)?, bytes.optional(Cursor::u16)?);
         (finding.ref_page, finding.ref_slot) = (bytes.optional(Cursor::page)?, bytes.optional(Cursor::u16)?);
+        finding.content = bytes.optional(Cursor::content)?;
         while !bytes.0.is_empty() {
             let name = name_of(bytes.u16()?)?;
             let value = match bytes.u8()? {
@@ -126,10 +129,11 @@ fn name(text: String) -> Option<&'static str> {
 /// Encodes a finding for other processes of the same build. The names of evidence are written as text, not as numbers.
 impl Wire for Finding {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
-        let Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, evidence } = self;
+        let Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, content, evidence } = self;
         check.id.to_owned().write(to)?;
         (*state, *owner, (*page, *slot)).write(to)?;
         (*ref_page, *ref_slot, *demoted_by).write(to)?;
+        content.map(Content::numbers).write(to)?;
         (evidence.len() as u64).write(to)?;
         evidence.iter().try_for_each(|(name, value)| {
             (*name).to_owned().write(to)?;
@@ -143,12 +147,16 @@ impl Wire for Finding {
         let check = check.ok_or_else(|| from.damaged("the id of a check"))?;
         let (state, owner, (page, slot)) = Wire::read(from)?;
         let (ref_page, ref_slot, demoted_by) = Wire::read(from)?;
+        let content = match Wire::read(from)? {
+            None => None,
+            Some(numbers) => Some(Content::from_numbers(numbers).ok_or_else(|| from.damaged("the content of a page"))?),
+        };
         let mut evidence = Vec::new();
         for _ in 0..u64::read(from)? {
             let name = name(String::read(from)?).ok_or_else(|| from.damaged("the name of a value"))?;
             evidence.push((name, Value::read(from)?));
         }
-        Ok(Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, evidence })
+        Ok(Self { check, state, owner, page, slot, ref_page, ref_slot, demoted_by, content, evidence })
     }
 }
 
@@ -208,6 +216,14 @@ fn owner_to(out: &mut Vec<u8>, owner: &Owner) {
     });
 }
 
+/// Appends a content to `out`.
+pub(crate) fn content_to(out: &mut Vec<u8>, content: Content) {
+    let (kind, small, large) = content.numbers();
+    out.push(kind);
+    out.extend(small.to_le_bytes());
+    out.extend(large.to_le_bytes());
+}
+
 /// The bytes that remain to be read.
 struct Cursor<'a>(&'a [u8]);
 
@@ -236,6 +252,10 @@ impl<'a> Cursor<'a> {
 
     fn page(&mut self) -> Option<PageId> {
         PageId::read(self.take(6)?, 0)
+    }
+
+    fn content(&mut self) -> Option<Content> {
+        Content::from_numbers((self.u8()?, self.u16()?, self.u64()?.cast_signed()))
     }
 
     fn owner(&mut self) -> Option<Owner> {
@@ -286,7 +306,8 @@ mod tests {
             .number("one", i64::MIN)
             .page_value("two", PageId::NONE)
             .text_value("three", "größer")
-            .other_owner(owner(None));
+            .other_owner(owner(None))
+            .content(Some(Content::OtherPlace { file: 3, distance: -9, is_known: true }));
         for finding in [bare, demoted, full] {
             let mut bytes = Vec::new();
             Item::write(&finding, &mut bytes);

@@ -7,6 +7,7 @@ use format::{Page, PageBytes, PageHeader, PageId, PageType, RecordId};
 
 use crate::audit::{self, PageContent};
 use crate::check_list::{CheckList, Swept};
+use crate::content::Content;
 use crate::context::Context;
 use crate::finding::{Finding, Owner};
 use crate::forwarding::{is_live, locator_of};
@@ -126,6 +127,7 @@ impl Target {
             return Verdict::Passed;
         }
         let fault = audit::identity(bytes, id);
+        let content = fault.and_then(|_| Content::of(bytes, id, |header| context.may_know(header)));
         undo_torn_bits(bytes);
         let page = Page::new(bytes);
         let header = page.header();
@@ -166,12 +168,13 @@ impl Target {
             let named = audit::named_owner(header, &context.units, complete);
             let is_told = |owner: &Owner| !context.ended.contains(owner);
             let named = named.filter(|named| is_told(named) && is_told(&unit.owner));
-            findings.push(audit::identity_finding(&fault, id, header, named));
+            findings.push(audit::identity_finding(&fault, id, header, named).content(content));
             findings.push(audit::unprocessed(unit.owner, id));
             return bad(unit_index, tally);
         }
         if !context.belongs(unit, header) {
-            findings.extend(of_other_unit(context, unit, id, header));
+            let content = (!context.may_know(header)).then_some(Content::Foreign);
+            findings.extend(of_other_unit(context, unit, id, header).map(|finding| finding.content(content)));
             return bad(unit_index, tally);
         }
         let is_encrypted = header.is_encrypted();

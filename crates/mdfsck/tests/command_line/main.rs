@@ -46,6 +46,8 @@ mod many;
 #[cfg(all(feature = "lab", unix))]
 mod pages;
 mod pasted;
+#[cfg(feature = "lab")]
+mod patterns;
 #[cfg(all(feature = "lab", unix))]
 mod prove;
 #[cfg(all(feature = "lab", target_os = "linux"))]
@@ -253,6 +255,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(carve::with_images());
     all.extend(history::with_history());
     all.extend(html::with_pages());
+    all.extend(patterns::with_patterns());
     all.extend(estate::with_estates());
     #[cfg(unix)]
     all.extend(serve::with_servers());

@@ -82,7 +82,7 @@ fn carry_out(folder: &Path, name: &str, tasks: u32) -> Result<(), Failed> {
 
 /// Requires that a plan for `paths` gives the same results as a check of `paths`. Returns the number of tasks. The
 /// check gets absolute paths, because a plan contains absolute paths, and the results of the merge print these paths.
-fn same(folder: &Path, paths: &[&str], options: &[&str], task_size: &str) -> Result<u32, Failed> {
+pub(super) fn same(folder: &Path, paths: &[&str], options: &[&str], task_size: &str) -> Result<u32, Failed> {
     let absolute: Vec<String> = paths.iter().map(|path| folder.join(path).display().to_string()).collect();
     let absolute: Vec<&str> = absolute.iter().map(String::as_str).collect();
     let name = format!("plan-{}", fs::read_dir(folder)?.count());

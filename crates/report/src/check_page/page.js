@@ -45,6 +45,11 @@ const showFindings = ({findings}) => {
     : `${counted(findings.count, 'finding', 'findings')}, by object and message; ${grouped(shown)} of them are shown.${more}`);
 };
 
+const showPatterns = ({patterns}) => {
+  byId('patterns').hidden = !patterns.length;
+  byId('pattern-list').append(...patterns.map(text => element('li', '', text)));
+};
+
 const showNotVerified = ({not_verified: {headline, share, causes, more_causes, notes}}) => {
   if (headline) {
     byId('unverified').hidden = false;
@@ -72,6 +77,7 @@ const showCourse = ({phases}) => {
 };
 
 showHead(model);
+showPatterns(model);
 showFindings(model);
 showCommands(model);
 showNotVerified(model);

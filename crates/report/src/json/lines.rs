@@ -13,6 +13,7 @@ pub(crate) enum Line<'a> {
     Run(Run<'a>),
     Warning(Warning<'a>),
     Object(Object<'a>),
+    Pattern(Pattern),
     Finding(Finding<'a>),
     Demoted(Demoted<'a>),
     ServiceBroker(ServiceBroker),
@@ -78,6 +79,53 @@ pub(crate) struct Warning<'a> {
     pub(crate) id: &'static str,
     /// The text of the warning.
     pub(crate) text: &'a str,
+}
+
+/// A pattern in the damaged pages, with its probable cause. It says what the pages of several findings have in common, and
+/// adds no finding. The lines of all patterns come before those of the findings.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Pattern {
+    /// Id of the pattern: `pattern.zeros`, `pattern.same-byte`, `pattern.text`, `pattern.noise`, `pattern.other-place`,
+    /// `pattern.shifted`, `pattern.headers`, `pattern.changed`, `pattern.other-database`, `pattern.more`.
+    pub(crate) id: &'static str,
+    /// The pattern in words: the pages, what they contain, and the probable cause.
+    pub(crate) text: String,
+    /// The probable cause in words. It is likely, not proven; null if none is known.
+    pub(crate) cause: Option<String>,
+    /// File id.
+    pub(crate) file: u16,
+    /// Number of the first page in the file.
+    pub(crate) first_page: u32,
+    /// Number of the last page in the file.
+    pub(crate) last_page: u32,
+    /// Number of damaged pages of this pattern from the first to the last page.
+    pub(crate) pages: u64,
+    /// Number of runs of consecutive pages; pages that are not in use do not end a run.
+    pub(crate) runs: u64,
+    /// Offset in the data file of the first byte of the first page.
+    pub(crate) first_byte: u64,
+    /// Offset in the data file of the last byte of the last page.
+    pub(crate) last_byte: u64,
+    /// If the damage repeats at a fixed distance: the distance in pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) every_pages: Option<u32>,
+    /// If the damage repeats at a fixed distance: the number of pages from the first to the last page of a block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) block_pages: Option<u32>,
+    /// The value of each byte, for `pattern.zeros` and `pattern.same-byte`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) byte: Option<u8>,
+    /// The file in the headers of the pages, for `pattern.other-place`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) other_file: Option<u16>,
+    /// The page numbers in the headers minus those of the places, for `pattern.other-place`; absent if they differ from
+    /// page to page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) distance_pages: Option<i64>,
+    /// Number of bytes by which the pages begin after their places, negative if before, for `pattern.shifted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shift_bytes: Option<i64>,
 }
 
 /// The result of recovery from a log before the check.

@@ -11,8 +11,8 @@ use format::{PageId, version};
 
 use super::Commands;
 use super::lines::{Lines, Tone, counted, duration, grouped};
-use crate::message;
 use crate::text_table::width;
+use crate::{message, patterns};
 
 /// Maximum width of a database name, in columns. A wider name is written on a line of its own.
 const MOST_NAME_COLUMNS: usize = 20;
@@ -34,6 +34,15 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.blank()?;
     let (tone, word, text) = verdict(report);
     lines.toned(Some(tone), &format!("{word}   "), &text)
+}
+
+/// Writes the patterns in the damaged pages.
+pub(super) fn write_patterns(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
+    if report.patterns.is_empty() {
+        return Ok(());
+    }
+    lines.blank()?;
+    report.patterns.iter().try_for_each(|pattern| lines.paragraph("Pattern   ", &patterns::line(pattern)))
 }
 
 /// A description of the database's origin: its release, backup and recovery.
