@@ -43,8 +43,8 @@ const MOST_DATABASES: usize = 64;
 
 /// The pages of a database, carved out of raw bytes.
 ///
-/// A page that was not found is no page with an error: reading it yields [`ReadError::NotFound`]. If a page was found
-/// more than once, the copy with the newest LSN is read.
+/// A page that was not found is no page with an error: reading it yields [`crate::ReadError::NotFound`]. If a page
+/// was found more than once, the copy with the newest LSN is read.
 #[derive(Debug)]
 pub struct Carved {
     images: Vec<Image>,
