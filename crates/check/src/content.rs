@@ -70,10 +70,14 @@ impl Content {
             };
         }
         let counts = counts(bytes);
-        Some(match () {
-            () if is_text(bytes, &counts) => Self::Text,
-            () if is_even(&counts) => Self::Noise,
-            () => shift(bytes, id).map_or(Self::NoHeader, Self::Shifted),
+        if is_text(bytes, &counts) {
+            return Some(Self::Text);
+        }
+        // A moved page may have values that are as random as noise, so its header is looked for first.
+        Some(match shift(bytes, id) {
+            Some(shift) => Self::Shifted(shift),
+            None if is_even(&counts) => Self::Noise,
+            None => Self::NoHeader,
         })
     }
 
@@ -135,9 +139,9 @@ fn is_even(counts: &[u16; 256]) -> bool {
     squares <= MOST_CHI_SQUARE * EVEN
 }
 
-/// Whether the bytes are text in ASCII, UTF-8 or another encoding that contains ASCII, or in UTF-16. In text with one byte
-/// per character, there is no control character, and three in four characters are those of ASCII. In UTF-16, seven in
-/// eight characters are those of ASCII.
+/// Whether the bytes are text in ASCII, UTF-8 or another encoding that contains ASCII, or in UTF-16. Text has no control
+/// character, and most of its characters are those of ASCII. A page with long texts in its rows is not text, because the
+/// records between the texts have zeros and other control characters, also if the header of the page is overwritten.
 fn is_text(bytes: &PageBytes, counts: &[u16; 256]) -> bool {
     let is_space = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0C);
     let is_ascii = |byte: u8| is_space(byte) || matches!(byte, b' '..=b'~');
@@ -147,8 +151,14 @@ fn is_text(bytes: &PageBytes, counts: &[u16; 256]) -> bool {
     if of(&|byte| byte < b' ' && !is_space(byte) || byte == 0x7F) == 0 {
         return of(&is_ascii) >= PAGE_BYTES / 4 * 3;
     }
-    let is_wide = |pair: &&[u8]| matches!(pair, [low, 0] if is_ascii(*low));
-    bytes.chunks_exact(2).filter(is_wide).count() >= PAGE_BYTES / 16 * 7
+    let mut of_ascii = 0;
+    bytes.chunks_exact(2).all(|pair| match *pair {
+        [low, 0] => {
+            of_ascii += 1;
+            is_ascii(low) || low >= 0xA0
+        }
+        _ => true,
+    }) && of_ascii >= PAGE_BYTES / 16 * 7
 }
 
 /// The number of bytes by which the page of this file whose header is inside these bytes has moved; `None` if there is no
@@ -227,6 +237,18 @@ mod tests {
     }
 
     #[test]
+    fn long_texts_in_the_rows_of_a_page_without_its_header_are_not_text() {
+        let text: Vec<u8> = "the text of a document ".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let mut bytes: PageBytes = std::array::from_fn(|at| text[at % text.len()]);
+        assert_eq!(content(&bytes), Some(Content::Text));
+        // The header of the page and the first record, then the slot array.
+        bytes[..HEADER_BYTES].copy_from_slice(&noise(1)[..HEADER_BYTES]);
+        bytes[HEADER_BYTES..HEADER_BYTES + 14].copy_from_slice(&[8, 0, 0x90, 0x1F, 7, 0, 0, 0, 0, 0, 0, 0, 3, 0]);
+        bytes[PAGE_BYTES - 2..].copy_from_slice(&[0x60, 0]);
+        assert_eq!(content(&bytes), Some(Content::NoHeader));
+    }
+
+    #[test]
     fn noise_is_random_from_its_first_byte() {
         for seed in 0..200 {
             assert_eq!(content(&noise(seed)), Some(Content::Noise), "{seed}");
@@ -269,6 +291,9 @@ mod tests {
             let bytes: PageBytes = before.concat().try_into().unwrap();
             assert_eq!(content(&bytes), Some(Content::Shifted(shift as i64 - PAGE_BYTES as i64)), "{shift}");
         }
+        let mut random = noise(7);
+        random[100..100 + HEADER_BYTES].copy_from_slice(&page(ID)[..HEADER_BYTES]);
+        assert_eq!(content(&random), Some(Content::Shifted(100)), "a page with random values");
     }
 
     #[test]

@@ -157,3 +157,98 @@ fn ordinal(number: u32) -> String {
     };
     format!("{}{ending}", grouped(number.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(kind: PatternKind, (first, last): (u32, u32)) -> Pattern {
+        Pattern { file_id: 1, first, last, pages: u64::from(last - first) + 1, runs: 1, every: None, kind }
+    }
+
+    fn other_place(distance: impl Into<Option<i64>>) -> PatternKind {
+        PatternKind::OtherPlace { file: 1, distance: distance.into(), has_file: true, is_unknown: false }
+    }
+
+    #[test]
+    fn a_line_names_the_pages_their_bytes_their_content_and_the_probable_cause() {
+        assert_eq!(
+            line(&pattern(PatternKind::Noise, (0, 7))),
+            "pages (1:0) to (1:7), 8 pages, bytes 0 to 65,535 of the file: bytes without structure, as encryption and \
+             compression write them. Probable cause: ransomware or another encryption of the file."
+        );
+        assert_eq!(
+            line(&pattern(other_place(1 << 19), (100, 100))),
+            "page (1:100), bytes 819,200 to 827,391 of the file: a whole page of another place of this file; its page ID is \
+             524,288 pages (4,294,967,296 bytes) higher than that of its place. Probable cause: a layer of the storage that \
+             keeps 32 bits of a byte offset: the distance is 4 GB."
+        );
+        let repeated = Pattern { pages: 70, every: Some((16, 1)), ..pattern(PatternKind::Headers, (16, 1280)) };
+        assert_eq!(
+            line(&repeated),
+            "every 16th page from (1:16) to (1:1280), 70 pages, bytes 131,072 to 10,493,951 of the file: the first bytes of \
+             each page are no page header. Probable cause: a program that changes bytes at fixed distances, as ransomware \
+             does."
+        );
+    }
+
+    #[test]
+    fn the_number_of_damaged_pages_is_that_of_the_findings() {
+        let zeros = |pages, runs, every| Pattern { pages, runs, every, ..pattern(PatternKind::Same(0), (0, 4095)) };
+        let place = |pattern: Pattern| line(&pattern).split_once(", bytes ").unwrap().0.to_owned();
+        assert_eq!(place(zeros(4096, 1, None)), "pages (1:0) to (1:4095), 4,096 pages");
+        assert_eq!(place(zeros(4000, 1, None)), "pages (1:0) to (1:4095), 4,000 of 4,096 pages");
+        assert_eq!(place(zeros(30, 12, None)), "pages from (1:0) to (1:4095), 30 pages in 12 places");
+        assert_eq!(place(zeros(30, 12, Some((2048, 8)))), "8 pages of each 2,048, from (1:0) to (1:4095), 30 pages");
+    }
+
+    #[test]
+    fn each_kind_has_an_id_a_fact_and_a_cause_unless_there_is_none() {
+        let foreign =
+            |file, has_file| PatternKind::OtherPlace { file, distance: Some(0), has_file, is_unknown: !has_file };
+        let kinds = [
+            (PatternKind::Same(0), "zeros", "thin disk"),
+            (PatternKind::Same(0xFF), "each byte is 0xFF", "flash"),
+            (PatternKind::Same(0x0A), "each byte is 0x0A", "wipes disks"),
+            (PatternKind::Text, "text", "another file"),
+            (other_place(-9), "9 pages (73,728 bytes) lower", "misdirected writes"),
+            (other_place(None), "the distance differs", "a misdirected write"),
+            (foreign(3, true), "whole pages of file 3 of this database", "exchanged"),
+            (foreign(9, false), "of a file 9, which this database does not have", "another database"),
+            (PatternKind::Shifted(1), "1 byte after its place", "inserted 1 byte "),
+            (PatternKind::Shifted(-3), "3 bytes before its place", "left out 3 bytes "),
+            (PatternKind::Foreign, "the right page IDs", "an older state"),
+            (PatternKind::Noise, "without structure", "an encrypted or compressed file"),
+        ];
+        for (kind, fact, cause) in kinds {
+            let pattern = pattern(kind, (9, 20));
+            let (before, after) =
+                line(&pattern).split_once(" Probable cause: ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+            assert!(before.contains(fact) && after.contains(cause), "{}", line(&pattern));
+            assert!(id(&pattern).starts_with("pattern."));
+        }
+        for kind in [PatternKind::More, PatternKind::Headers, PatternKind::Changed] {
+            assert!(!line(&pattern(kind, (9, 20))).contains("cause"));
+        }
+        let ordinals: Vec<String> = [1, 2, 3, 4, 11, 12, 13, 21, 102, 2048].into_iter().map(ordinal).collect();
+        assert_eq!(ordinals, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "2,048th"]);
+    }
+
+    #[test]
+    fn patterns_come_before_findings_and_change_no_count() {
+        let mut report = crate::fixture::case_16();
+        let [text, json] = [crate::Format::Text, crate::Format::Json]
+            .map(|format| crate::fixture::shown(format, &report, crate::View::default()));
+        report.patterns = vec![pattern(PatternKind::Same(0), (392, 392))];
+        let with = |format| crate::fixture::shown(format, &report, crate::View::default());
+        let line = line(&report.patterns[0]);
+        assert_eq!(with(crate::Format::Text), format!("Pattern: {line}\n{text}"));
+        let with_json = with(crate::Format::Json);
+        let of = |kind: &str| {
+            with_json.lines().position(|line| line.starts_with(&format!("{{\"kind\":\"{kind}\""))).unwrap()
+        };
+        assert!(of("object") < of("pattern") && of("pattern") < of("finding"), "{with_json}");
+        let others: Vec<&str> = with_json.lines().filter(|line| !line.contains("\"kind\":\"pattern\"")).collect();
+        assert_eq!(others, json.lines().collect::<Vec<_>>());
+    }
+}

@@ -21,7 +21,11 @@ const PROVEN_SHARE: u64 = 4;
 pub(super) fn evaluate(runs: &Runs, files: &[u16]) -> Vec<Pattern> {
     let mut patterns = Vec::new();
     let mut distances: BTreeMap<(u16, u16), Vec<Pattern>> = BTreeMap::new();
-    for (&(file_id, content), runs) in &runs.runs {
+    let overwritten = overwritten(runs);
+    let is_done = |file_id: u16, content: Content| {
+        matches!(content, Content::Noise | Content::NoHeader) && overwritten.iter().any(|of| of.file_id == file_id)
+    };
+    for (&(file_id, content), runs) in runs.runs.iter().filter(|((file_id, content), _)| !is_done(*file_id, *content)) {
         let kind = kind_of(content, runs, files);
         let found = of_runs((file_id, kind), runs);
         match kind {
@@ -32,6 +36,7 @@ pub(super) fn evaluate(runs: &Runs, files: &[u16]) -> Vec<Pattern> {
     for of_files in distances.into_values() {
         patterns.extend(few_distances(of_files));
     }
+    patterns.extend(overwritten);
     patterns.sort_by_key(|pattern| (pattern.file_id, pattern.first, *pattern));
     let mut rest = runs.rest.clone();
     for dropped in patterns.drain(MOST_PATTERNS.min(patterns.len())..) {
@@ -46,6 +51,20 @@ pub(super) fn evaluate(runs: &Runs, files: &[u16]) -> Vec<Pattern> {
         Pattern { file_id, first, last, pages, runs: pages, every: None, kind }
     }));
     patterns
+}
+
+/// In files in which blocks at a fixed distance are overwritten: all these blocks. The rest of a page may be as random as
+/// the overwritten bytes, so pages of noise and pages without a header belong together.
+fn overwritten(runs: &Runs) -> Vec<Pattern> {
+    let files = runs.runs.keys().filter(|(_, content)| *content == Content::NoHeader).map(|(file_id, _)| *file_id);
+    let of_file = |file_id| {
+        let of = |content| runs.runs.get(&(file_id, content)).into_iter().flatten().copied();
+        let mut all: Vec<Run> = of(Content::NoHeader).chain(of(Content::Noise)).collect();
+        all.sort_unstable_by_key(|run| run.first);
+        let every = period(&places(&all))?;
+        pattern_of((file_id, PatternKind::Headers), &all, Some(every))
+    };
+    files.filter_map(of_file).collect()
 }
 
 fn kind_of(content: Content, runs: &[Run], files: &[u16]) -> PatternKind {
@@ -76,14 +95,8 @@ fn is_proven(runs: &[Run]) -> bool {
 
 /// The patterns of the pages of one file with the same content.
 fn of_runs((file_id, kind): (u16, PatternKind), runs: &[Run]) -> Vec<Pattern> {
-    let pattern = |runs: &[Run], every| {
-        let (first, last) = (runs.first()?, runs.last().filter(|_| is_proven(runs))?);
-        let (pages, count) = (sum(runs, |run| run.pages), runs.len() as u64);
-        Some(Pattern { file_id, first: first.first, last: last.last, pages, runs: count, every, kind })
-    };
-    let places: Vec<(u32, u32)> = runs.iter().map(|run| (run.first, run.last)).collect();
-    if let Some(every) = period(&places) {
-        return pattern(runs, Some(every)).into_iter().collect();
+    if let Some(every) = period(&places(runs)) {
+        return pattern_of((file_id, kind), runs, Some(every)).into_iter().collect();
     }
     // One page says enough only if its content is exact. Changed bytes say nothing unless they repeat at a distance.
     let least = match kind {
@@ -93,7 +106,19 @@ fn of_runs((file_id, kind): (u16, PatternKind), runs: &[Run]) -> Vec<Pattern> {
     };
     let long: Vec<Run> = runs.iter().filter(|run| run.pages >= least).copied().collect();
     let at_once = if long.len() > MOST_RUNS_ALONE { long.len() } else { 1 };
-    long.chunks(at_once).filter_map(|runs| pattern(runs, None)).collect()
+    long.chunks(at_once).filter_map(|runs| pattern_of((file_id, kind), runs, None)).collect()
+}
+
+/// The first and the last page of each run.
+fn places(runs: &[Run]) -> Vec<(u32, u32)> {
+    runs.iter().map(|run| (run.first, run.last)).collect()
+}
+
+/// The pattern of all these runs, which are in page order; `None` if too few of their findings are proofs.
+fn pattern_of((file_id, kind): (u16, PatternKind), runs: &[Run], every: Option<(u32, u32)>) -> Option<Pattern> {
+    let (first, last) = (runs.first()?, runs.last().filter(|_| is_proven(runs))?);
+    let (pages, count) = (sum(runs, |run| run.pages), runs.len() as u64);
+    Some(Pattern { file_id, first: first.first, last: last.last, pages, runs: count, every, kind })
 }
 
 /// Keeps the distances with the most pages, and makes one pattern of all others.

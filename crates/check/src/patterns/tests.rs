@@ -88,6 +88,18 @@ fn every_nth_page_or_block_is_one_pattern_with_its_distance() {
 }
 
 #[test]
+fn pages_whose_other_bytes_are_random_belong_to_the_blocks_whose_headers_are_overwritten() {
+    let content = |block| if block % 3 == 0 { Content::Noise } else { Content::NoHeader };
+    let blocks: Vec<Fact> = (1..40).map(|block| fact(block * 16, content(block))).collect();
+    let expected = Pattern { every: Some((16, 1)), runs: 39, ..pattern(PatternKind::Headers, (16, 624), 39) };
+    assert_eq!(patterns_with(&blocks, &[]), [expected]);
+    // Noise in another place has a pattern of its own, and so have the blocks.
+    let more = [blocks, (1001..1009).map(|page| fact(page, Content::Noise)).collect()].concat();
+    let kinds: Vec<PatternKind> = patterns_with(&more, &[]).iter().map(|pattern| pattern.kind).collect();
+    assert_eq!(kinds, [PatternKind::Headers, PatternKind::Noise]);
+}
+
+#[test]
 fn places_without_order_have_no_distance() {
     let mut state = 7u64;
     let mut next = move || {
