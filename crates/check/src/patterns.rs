@@ -2,9 +2,9 @@
 //! all of them together: zeros in whole extents, pages whose page IDs differ by the same distance from their places, every
 //! 16th page encrypted. A pattern is a fact about pages with findings, so it adds no finding.
 //!
-//! The sweep classifies each damaged page and stores the class in the finding ([`Finding::content`]), so the class goes
+//! The sweep classifies each damaged page and stores the class in the finding (`Finding::content`), so the class goes
 //! wherever the finding goes: to other threads, to temporary files and to the parts of other processes. Here, the classes
-//! are put in page order, and the pages of each class are divided into runs. [`evaluate`] makes the patterns from these
+//! are put in page order, and the pages of each class are divided into runs. `evaluate` makes the patterns from these
 //! runs and from nothing else, so they are the same whichever way the check took.
 
 mod evaluate;
