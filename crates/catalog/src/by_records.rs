@@ -11,6 +11,8 @@ use crate::found::{Found, RecordForm};
 use crate::known::stored;
 use crate::layout::{RowLayout, RowsetColumn, column_status};
 
+/// The base table that lists allocation units.
+const SYSALLOCUNITS: i32 = 7;
 /// The base table that names columns: syscolpars.
 const NAMES: i32 = 41;
 /// Set in the rowset IDs that stand for lost ones. IDs of rowsets and of units are counted separately, so the ID of a unit
@@ -64,7 +66,24 @@ pub fn complete_by_records(database: &mut Database, found: &Found) {
         database.rests_on.insert(object_id, rests_on);
     }
     lend_layouts(database, found);
+    note_tables_without_pages(database);
     database.rowsets_by_object = crate::RowsetsByObject::default();
+}
+
+/// Notes the tables whose rows in sysallocunits are lost.
+fn note_tables_without_pages(database: &mut Database) {
+    if database.gap(SYSALLOCUNITS).is_none() {
+        return;
+    }
+    let has_unit = |rowset: &&Rowset| {
+        let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
+        units.any(|unit| unit.kind == UnitKind::InRow)
+    };
+    let base = database.rowsets.iter().filter(|rowset| rowset.index_id <= 1 && rowset.compression <= 2);
+    let without: Vec<i32> = base.filter(|rowset| !has_unit(rowset)).map(|rowset| rowset.object_id).collect();
+    let is_table = |id: &i32| database.objects.get(id).is_some_and(|object| object.type_code == "U");
+    let without: Vec<i32> = without.into_iter().filter(is_table).collect();
+    without.into_iter().for_each(|id| _ = database.rests_on.insert(id, RestsOn::NoPages));
 }
 
 /// Adds rowsets for the units without a row in sysallocunits, and for those whose rowset has none in sysrowsets.

@@ -19,6 +19,8 @@ pub enum RestsOn {
     Records,
     /// On nothing but the form of the records, because they contradict the only description of the table.
     RecordsAgainst(Difference),
+    /// On a catalog that has lost the pages of the table. Its rows may be among those of a unit whose table is unknown.
+    NoPages,
 }
 
 /// How the records of a table contradict its description.
@@ -55,6 +57,9 @@ impl fmt::Display for RestsOn {
             Self::RecordsAgainst(difference) => {
                 write!(f, "the form of its records: raw fields, because {difference}")
             }
+            Self::NoPages => f.write_str(
+                "a catalog that has lost which pages the table has: its rows may be in a table named unit_ and a number",
+            ),
         }
     }
 }

@@ -182,8 +182,7 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         TableOrder::Rows => report::tables::Order::Rows,
     };
     let (all, is_json) = (arguments.all, arguments.json);
-    let (like, carve) = (&arguments.like.like, arguments.carve);
-    let more = (like.as_slice(), carve);
+    let more = (Some(arguments.like.like.as_slice()), arguments.carve);
     show_catalog(&arguments.database, more, is_json, |source, database, out| match (arguments.statistics, is_json) {
         (true, true) => report::table_statistics::write_json(source, database, all, out),
         (true, false) => report::table_statistics::write(source, database, all, out),
@@ -193,7 +192,8 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
-    let more = (&[][..], CarveArguments::default());
+    // Hints about a catalog that was put together would be no facts.
+    let more = (None, CarveArguments::default());
     show_catalog(&arguments.database, more, arguments.json, |_, database, out| match arguments.json {
         true => report::lint::write_json(database, out).map(|()| true),
         false => report::lint::write(database, out).map(|()| true),
@@ -204,11 +204,12 @@ pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
 /// only if the catalog has reported no gap.
 const NOT_WHOLE: &str = "a system table cannot be read completely: the list is not complete";
 
-/// Prints facts from the catalog after recovery. `write` prints the facts, and returns whether it could read all of
+/// Prints facts from the catalog after recovery. If the catalog is lost, `like` has the paths of a copy, or is `None` if
+/// the catalog is not to be put together. `write` prints the facts, and returns whether it could read all of
 /// them.
 fn show_catalog(
     arguments: &DatabaseArguments,
-    (like, carve): (&[PathBuf], CarveArguments),
+    (like, carve): (Option<&[PathBuf]>, CarveArguments),
     is_json: bool,
     write: impl FnOnce(&dyn PageSource, &Database, &mut dyn io::Write) -> io::Result<bool>,
 ) -> Result<u8, Failure> {
@@ -218,7 +219,10 @@ fn show_catalog(
     let (source, database) = recovered.view(source.as_ref(), as_stored);
     let lacks_input = recover::warn_about_input(source, &database, "read");
     let memory = memory::for_search(arguments.recovery.room.memory);
-    let database = lost_catalog::complete(source, database, (like, Search::IfNeeded), memory, &Silent)?;
+    let database = match like {
+        Some(like) => lost_catalog::complete(source, database, (like, Search::IfNeeded), memory, &Silent)?,
+        None => database,
+    };
     let gaps = gaps(source, &database, lacks_input);
     gaps.iter().for_each(warn);
     let mut is_whole = true;

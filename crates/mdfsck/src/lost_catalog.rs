@@ -101,6 +101,7 @@ fn summary(source: &dyn PageSource, database: &Database, found: &Found) -> Strin
             RestsOn::OwnPagesWithoutNames => "from these pages without all names",
             RestsOn::Copy => "from the copy",
             RestsOn::Records | RestsOn::RecordsAgainst(_) => "only as raw fields",
+            RestsOn::NoPages => "without their pages",
         };
         match parts.iter_mut().find(|(known, _)| *known == words) {
             Some((_, tables)) => *tables += 1,

@@ -464,8 +464,8 @@ fn number(column: &RowsetColumn, record: &Record<'_>) -> Option<u64> {
     }
 }
 
-/// What is done with a definition in sysobjvalues (docs/format/catalog.md#sysobjvalues). `None` if it stays. Without its
-/// class or its object, nobody knows what it is.
+/// What is done with a definition in sysobjvalues (docs/format/catalog.md#sysobjvalues). `None` if it stays. A definition
+/// without its class or its object may be of any kind.
 fn definition(record: &Record<'_>, plan: &RowsetPlan, objects: &dyn Objects) -> Option<What> {
     let Some(definitions) = &plan.definitions else { return Some(What::Texts) };
     // `value` is a sql_variant int: type, version, then the encoding (docs/format/expressions.md#encoding).

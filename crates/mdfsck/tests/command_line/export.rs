@@ -142,7 +142,8 @@ fn left_out(folder: &Path) -> Result<(), Failed> {
         let damaged = lines(&output.stdout)?;
         // If the damaged page belongs to the catalog, the table or its columns are not found.
         let Ok(line) = table(&damaged, "dbo.order_lines") else { continue };
-        if line["rows"].as_u64() < Some(rows) {
+        // If the page belongs to sysallocunits, the pages of the table are not known.
+        if line["rows"].as_u64() < Some(rows) && line["rests_on"].is_null() {
             ensure(output.status.code() == Some(16), "status 16")?;
             ensure(line["left_out"][0]["page"] == format!("1:{page}"), line.to_string())?;
             return ensure(line["pages_left_out"] == 1, line.to_string());

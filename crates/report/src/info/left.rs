@@ -32,7 +32,7 @@ pub(super) fn write(database: &Database, found: &Found, out: &mut dyn io::Write)
     }
     writeln!(out, "  ({KEY})")?;
     let of_users = |object: &i32| database.objects.get(object).is_some_and(|object| object.type_code == "U");
-    let known = database.rests_on.iter().filter(|(object, _)| of_users(object));
+    let known = database.rests_on.iter().filter(|(object, on)| of_users(object) && **on != RestsOn::NoPages);
     let (raw, described): (Vec<_>, Vec<_>) =
         known.partition(|(_, on)| matches!(on, RestsOn::Records | RestsOn::RecordsAgainst(_)));
     let (raw, described) =

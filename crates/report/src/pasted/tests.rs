@@ -117,7 +117,7 @@ fn damage_of_nonclustered_indexes_alone_loses_no_row() {
     assert!(!is_harmless(&harmless.lines().take(7).collect::<Vec<_>>().join("\n")), "the end is missing");
 }
 
-/// Whether the text is said to show only damage of nonclustered indexes.
+/// Whether the answer says that the text shows only damage of nonclustered indexes.
 fn is_harmless(text: &str) -> bool {
     read(text).cases().iter().any(|case| case.contains("only nonclustered indexes"))
 }
