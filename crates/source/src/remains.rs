@@ -201,7 +201,7 @@ mod tests {
         };
         let sound: Vec<[u8; PAGE_BYTES]> = (0..SMALL as u32 * 2).map(page).collect();
         for every in [2, 3, 8, 16] {
-            let hurt = |at: usize| at / 8 % every == 0;
+            let hurt = |at: usize| (at / 8).is_multiple_of(every);
             let bytes = sound.iter().enumerate().map(|(at, bytes)| if hurt(at) { [0xA7; PAGE_BYTES] } else { *bytes });
             assert_eq!(of(bytes.collect::<Vec<_>>().concat()), Remains::InPlace(1), "{every}");
         }
