@@ -98,7 +98,7 @@ pub struct RecordForm {
     pub pages: u64,
     /// The number of records, without deleted rows and forwarding stubs.
     pub rows: u64,
-    /// The lengths of the fixed parts, at most [`MOST_ENDS`].
+    /// The lengths of the fixed parts; if there are more than 16, only the first 16 that were found.
     pub ends: BTreeSet<u16>,
     /// The highest number of columns in a record.
     pub columns: u16,
