@@ -10,7 +10,6 @@ use source::PageSource;
 
 use crate::export::memory;
 use crate::failure::{Failure, warn};
-use crate::recover;
 
 /// The system tables without which no table has a place: the predecessors of sysrscols in 2005, sysrscols, sysrowsets and
 /// sysallocunits.
@@ -58,7 +57,7 @@ pub(crate) fn complete(
     if found.is_cut {
         warn("the files have more pages of system tables than --memory has room for: the catalog is not complete");
     }
-    warn(summary(source, &complete, &found));
+    warn(summary(&complete, &found));
     Ok(complete)
 }
 
@@ -89,7 +88,7 @@ fn is_lost(database: &Database, search: Search, has_copy: bool) -> bool {
 }
 
 /// What the catalog was put together from.
-fn summary(source: &dyn PageSource, database: &Database, found: &Found) -> String {
+fn summary(database: &Database, found: &Found) -> String {
     let mut parts: Vec<(&str, usize)> = Vec::new();
     let tables = database
         .rests_on
@@ -111,11 +110,11 @@ fn summary(source: &dyn PageSource, database: &Database, found: &Found) -> Strin
     parts.sort_unstable();
     let listed: Vec<String> = parts.into_iter().map(|(words, tables)| format!("{tables} {words}")).collect();
     let why = match database.boot {
-        None => recover::without_boot_page(source),
+        None => "the boot page (1:9) cannot be read",
         Some(_) => "system tables cannot be read to their end",
     };
     let tables =
         if listed.is_empty() { "no table is known".to_owned() } else { format!("tables: {}", listed.join(", ")) };
     let pages = found.catalog_pages();
-    format!("{why}; {pages} of its pages were found by their headers; {tables}")
+    format!("{why}; pages of system tables found by their headers: {pages}; {tables}")
 }

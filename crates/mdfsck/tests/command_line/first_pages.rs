@@ -125,7 +125,7 @@ fn without_catalog(folder: &Path) -> Result<(), Failed> {
     let tables = mdfsck(folder, &["tables", "hurt", "--like", "sound"]);
     ensure(text(&tables.stdout).contains("the catalog of the copy"), format!("{tables:?}"))?;
     ensure(tables.status.code() == Some(4), format!("{tables:?}"))?;
-    let shown = mdfsck(folder, &["rows", "OrderLines", "hurt", "--like", "sound", "--limit", "2"]);
+    let shown = mdfsck(folder, &["rows", "order_lines", "hurt", "--like", "sound", "--limit", "2"]);
     ensure(text(&shown.stdout).contains("(2 rows;"), format!("{shown:?}"))?;
     let info = mdfsck(folder, &["info", "hurt"]);
     for part in ["file 1  [", "128 are damaged; no page is damaged from page 128 (byte 1,048,576) on", "written by"] {
