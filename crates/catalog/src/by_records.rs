@@ -65,7 +65,7 @@ pub fn complete_by_records(database: &mut Database, found: &Found) {
         database.columns.insert(object_id, columns);
         database.rests_on.insert(object_id, rests_on);
     }
-    lend_layouts(database, found);
+    lend_layouts(database, found, columns_are_lost);
     note_tables_without_pages(database);
     database.rowsets_by_object = crate::RowsetsByObject::default();
 }
@@ -130,12 +130,14 @@ fn name_columns(database: &mut Database, at: Option<usize>, names_are_lost: bool
     }
 }
 
-/// Gives partitions without a description the layout of another partition, if no page with rows of them was found.
+/// Gives partitions without a whole description the layout of another partition, if no page with rows of them was found.
 /// Otherwise, the whole table could not be read.
-fn lend_layouts(database: &mut Database, found: &Found) {
+fn lend_layouts(database: &mut Database, found: &Found, columns_are_lost: bool) {
+    let is_described =
+        |rowset: &Rowset| !rowset.layout.columns.is_empty() && !(columns_are_lost && lost_columns(rowset).is_some());
     let mut layouts: BTreeMap<i32, usize> = BTreeMap::new();
     for (at, rowset) in database.rowsets.iter().enumerate() {
-        if rowset.index_id <= 1 && !rowset.layout.columns.is_empty() {
+        if rowset.index_id <= 1 && is_described(rowset) {
             layouts.insert(rowset.object_id, at);
         }
     }
@@ -143,7 +145,7 @@ fn lend_layouts(database: &mut Database, found: &Found) {
         let Some(rowset) = database.rowsets.get(at) else { continue };
         let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
         let has_pages = units.any(|unit| found.units.contains_key(&unit.id));
-        let is_bare = rowset.index_id <= 1 && rowset.layout.columns.is_empty() && !has_pages;
+        let is_bare = rowset.index_id <= 1 && !is_described(rowset) && !has_pages;
         let lender = layouts.get(&rowset.object_id).filter(|_| is_bare).and_then(|at| database.rowsets.get(*at));
         let Some(lent) = lender.map(|lender| (lender.layout.clone(), lender.expansion.clone(), lender.compression))
         else {
