@@ -133,11 +133,11 @@ fn name_columns(database: &mut Database, at: Option<usize>, names_are_lost: bool
 /// Gives partitions without a whole description the layout of another partition, if no page with rows of them was found.
 /// Otherwise, the whole table could not be read.
 fn lend_layouts(database: &mut Database, found: &Found, columns_are_lost: bool) {
-    let is_described =
-        |rowset: &Rowset| !rowset.layout.columns.is_empty() && !(columns_are_lost && lost_columns(rowset).is_some());
+    let lacks_columns =
+        |rowset: &Rowset| rowset.layout.columns.is_empty() || columns_are_lost && lost_columns(rowset).is_some();
     let mut layouts: BTreeMap<i32, usize> = BTreeMap::new();
     for (at, rowset) in database.rowsets.iter().enumerate() {
-        if rowset.index_id <= 1 && is_described(rowset) {
+        if rowset.index_id <= 1 && !lacks_columns(rowset) {
             layouts.insert(rowset.object_id, at);
         }
     }
@@ -145,7 +145,7 @@ fn lend_layouts(database: &mut Database, found: &Found, columns_are_lost: bool) 
         let Some(rowset) = database.rowsets.get(at) else { continue };
         let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
         let has_pages = units.any(|unit| found.units.contains_key(&unit.id));
-        let is_bare = rowset.index_id <= 1 && !is_described(rowset) && !has_pages;
+        let is_bare = rowset.index_id <= 1 && lacks_columns(rowset) && !has_pages;
         let lender = layouts.get(&rowset.object_id).filter(|_| is_bare).and_then(|at| database.rowsets.get(*at));
         let Some(lent) = lender.map(|lender| (lender.layout.clone(), lender.expansion.clone(), lender.compression))
         else {
