@@ -139,6 +139,22 @@ fn a_page_that_was_zeroed_and_brought_back_is_not_a_finding() {
     assert_eq!(of_kind(&lines(&checked), "finding"), Vec::<&Value>::new());
 }
 
+/// Runs a command while another thread writes the first byte of a file again and again.
+fn beside_a_writer(path: &Path, command: impl FnOnce() -> Output) -> Output {
+    let (first, writer) = (fs::read(path).unwrap()[0], File::options().write(true).open(path).unwrap());
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                write_at(&writer, &[first], 0);
+            }
+        });
+        let output = command();
+        is_done.store(true, Ordering::Relaxed);
+        output
+    })
+}
+
 /// Another program writes the same bytes again and again, so that nothing is wrong with the content.
 #[test]
 #[ignore = "full tier: takes seconds"]
@@ -174,21 +190,16 @@ fn every_command_says_that_a_file_was_written_to_while_it_was_read() {
     ];
     for (file, command, status, line) in commands {
         let path = folder.path().join(file);
-        let (first, writer) = (fs::read(&path).unwrap()[0], File::options().write(true).open(&path).unwrap());
-        let is_done = AtomicBool::new(false);
-        let output = thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_done.load(Ordering::Relaxed) {
-                    write_at(&writer, &[first], 0);
-                }
-            });
-            let output = run(folder.path(), command);
-            is_done.store(true, Ordering::Relaxed);
-            output
+        // On a busy machine, the writer may not have its turn while a short command reads.
+        let is_noticed = (0..50).any(|_| {
+            ["rows", "out", "raw"].iter().for_each(|made| _ = fs::remove_dir_all(folder.path().join(made)));
+            let output = beside_a_writer(&path, || run(folder.path(), command));
+            let is_said = String::from_utf8_lossy(&output.stderr).contains(line);
+            assert!([Some(0), Some(status)].contains(&output.status.code()), "{command:?}: {output:?}");
+            assert!(!is_said || output.status.code() == Some(status), "{command:?}: {output:?}");
+            is_said
         });
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{command:?}: {text}");
-        assert!(text.contains(line), "{command:?}: {text}");
+        assert!(is_noticed, "{command:?} never notices the writer");
     }
 }
 
