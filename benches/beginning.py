@@ -5,7 +5,7 @@
 
 Each file is tried with its first 64 KB, its first MB or its first quarter overwritten, with every second block of 64 KB overwritten (all with
 `--damaged --like ORIGINAL`), and with 512 or 100,001 bytes before its pages (with `--carve`). A row that is not in the original is invented; a
-row in which only NULLs differ has lost a value with its page.
+row in which only NULLs differ has lost a value with its page. A row of a page that may have been freed is doubtful, and says so.
 """
 
 import argparse
@@ -44,13 +44,14 @@ KINDS = {
 
 
 def export(program, path, folder, *more):
-    """The rows of each table, without the columns that say why a row is doubtful; `None` if the export was refused."""
+    """The rows of each table, without the columns that say why a row is doubtful, and those of them whose page may have been freed; `None` if
+    the export was refused."""
     done = subprocess.run([program, "export", path, "-o", folder, "--progress", "none", *more], capture_output=True)
     if done.returncode not in (0, 16):
         if done.returncode not in (1, 4, 17, 20):
             sys.exit(f"{path}: {done.stderr.decode()}")
         return None
-    tables = collections.defaultdict(collections.Counter)
+    tables, doubtful = collections.defaultdict(collections.Counter), collections.defaultdict(set)
     for path in sorted(pathlib.Path(folder).glob("*.csv")):
         table, leading = path.name.removesuffix(".csv"), 0
         if ".unreadable" in table:
@@ -59,8 +60,10 @@ def export(program, path, folder, *more):
             if table.endswith(suffix):
                 table, leading = table.removesuffix(suffix), columns
         with open(path, newline="") as rows:
-            tables[table].update(tuple(row[leading:]) for row in list(csv.reader(rows))[1:])
-    return tables
+            read = list(csv.reader(rows))[1:]
+            tables[table].update(tuple(row[leading:]) for row in read)
+            doubtful[table].update(tuple(row[3:]) for row in read if leading == 3 and "may have been freed" in row[2])
+    return tables, doubtful
 
 
 def is_part_of(row, original):
@@ -86,7 +89,8 @@ def main():
             alone = pathlib.Path(folder, "alone.mdf")
             alone.write_bytes(path.read_bytes())
             original = export(arguments.program, alone, f"{folder}/original")
-            if not original or not any(original.values()):
+            original = original[0] if original else {}
+            if not any(original.values()):
                 continue
             tried += 1
             for number, (kind, change) in enumerate(KINDS.items()):
@@ -101,18 +105,20 @@ def main():
                     counts["refused"] += 1
                     print(f"refused: {kind}: {path}", file=sys.stderr)
                     continue
-                for table, rows in found.items():
+                for table, rows in found[0].items():
                     # Tables without a description have raw fields, which the original does not have.
                     if ".unit_" in table or "_partition_" in table:
                         counts["raw"] += sum(rows.values())
                         continue
                     counts["the same"] += sum((rows & original[table]).values())
                     for row in (rows - original[table]).elements():
-                        what = "lost values" if is_part_of(row, original[table]) else "invented"
+                        # A freed page keeps the rows that it had, and nothing but its PFS page tells that it was freed.
+                        what = "freed" if row in found[1][table] else "invented"
+                        what = "lost values" if is_part_of(row, original[table]) else what
                         counts[what] += 1
                         if what == "invented":
                             print(f"{kind}: {path}: {table}: {row}"[:300], file=sys.stderr)
-    columns = ["files", "refused", "rows", "the same", "lost values", "raw", "invented"]
+    columns = ["files", "refused", "rows", "the same", "lost values", "raw", "freed", "invented"]
     print("| what | " + " | ".join(columns) + " |\n|---|" + "---:|" * len(columns))
     for kind, counts in results.items():
         print(f"| {kind} | " + " | ".join(f"{counts[column]:,}" for column in columns) + " |")
