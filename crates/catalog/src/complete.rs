@@ -179,11 +179,11 @@ pub fn complete_from(database: &mut Database, copy: &Database) -> Result<(), Not
 
 /// Takes the columns from the copy whose rows are lost; returns whether there were such columns.
 fn take_columns(own: &mut Rowset, copy: &Rowset) -> bool {
-    let is_same = |own: &RowsetColumn, copied: &RowsetColumn| own.physical == copied.physical && own.id == copied.id;
     // In SQL Server 2005, the ID of a column is in another table than its place; it is 0 if that row is lost.
     let is_known = |own: &RowsetColumn| own.id > 0 || own.status & column_status::UNIQUIFIER != 0;
     let own_columns = &own.layout.columns;
-    let lacks = |copied: &RowsetColumn| !own_columns.iter().any(|own| is_same(own, copied));
+    let known: BTreeSet<(u32, u32)> = own_columns.iter().map(|own| (own.physical, own.id)).collect();
+    let lacks = |copied: &RowsetColumn| !known.contains(&(copied.physical, copied.id));
     if !copy.layout.columns.iter().any(lacks) {
         return false;
     }
@@ -193,7 +193,8 @@ fn take_columns(own: &mut Rowset, copy: &Rowset) -> bool {
         return true;
     }
     let kept: Vec<RowsetColumn> = own_columns.iter().filter(|own| is_known(own)).cloned().collect();
-    let taken = |column: &&RowsetColumn| kept.iter().all(|own| own.physical != column.physical);
+    let places: BTreeSet<u32> = kept.iter().map(|own| own.physical).collect();
+    let taken = |column: &&RowsetColumn| !places.contains(&column.physical);
     let more: Vec<RowsetColumn> = copy.layout.columns.iter().filter(taken).cloned().collect();
     own.layout.columns = kept.into_iter().chain(more).collect();
     own.layout.columns.sort_by_key(|column| column.physical);

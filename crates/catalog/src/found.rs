@@ -98,7 +98,7 @@ pub struct RecordForm {
     pub pages: u64,
     /// The number of records, without deleted rows and forwarding stubs.
     pub rows: u64,
-    /// The lengths of the fixed parts; if there are more than 16, only the first 16 that were found.
+    /// The lengths of the fixed parts; if there are more than 16, some of them, and always the longest.
     pub ends: BTreeSet<u16>,
     /// The highest number of columns in a record.
     pub columns: u16,
@@ -307,8 +307,15 @@ impl RecordForm {
             // The last variable-length column of a forwarded row is its back pointer, not a column.
             let own = u16::from(record.kind() == RecordKind::Forwarded);
             self.variables = self.variables.max(record.variable_count().saturating_sub(own));
-            if self.ends.len() < MOST_ENDS {
-                self.ends.insert(record.fixed_end());
+            let (end, longest) = (record.fixed_end(), self.ends.last().copied().unwrap_or_default());
+            match self.ends.len() < MOST_ENDS {
+                true => _ = self.ends.insert(end),
+                // The longest one always counts: no byte of a record may be left out.
+                false if end > longest => {
+                    self.ends.remove(&longest);
+                    self.ends.insert(end);
+                }
+                false => {}
             }
         }
     }

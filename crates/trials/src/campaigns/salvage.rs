@@ -21,6 +21,11 @@ pub(crate) use sound::{Sound, Whole, lab_tables};
 
 /// Runs the trial with this seed. Odd seeds use a real database, if the corpus is available.
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
+    with_sound(bench, seed, of)
+}
+
+/// Runs a trial with the sound database of this seed.
+fn with_sound(bench: &Bench, seed: u64, of: impl FnOnce(&Bench, Sound<'_>, u64) -> Outcome) -> Outcome {
     let real = (seed % 2 == 1).then(|| bench.reals.of(seed));
     if let Some(real) = real.as_deref().and_then(Option::as_ref) {
         return of(bench, real.sound(), seed);

@@ -14,9 +14,9 @@ use rows::{Scan, ScanOptions};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::Random;
 
-use super::files_of;
 use super::judge::{Kept, MEMORY};
 use super::sound::{Read, Row, Sound, read};
+use super::{files_of, with_sound};
 use crate::campaigns::Bench;
 use crate::outcome::{Outcome, Verdict};
 
@@ -30,15 +30,7 @@ const LOST: &str = "<Lost(";
 const NO_DEFAULT: &str = "<Undocumented>";
 
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
-    let real = (seed % 2 == 1).then(|| bench.reals.of(seed));
-    if let Some(real) = real.as_deref().and_then(Option::as_ref) {
-        return of(bench, real.sound(), seed);
-    }
-    let subject = bench.subjects.of(seed);
-    match subject.sound() {
-        Ok(sound) => of(bench, sound, seed),
-        Err(text) => Outcome::new("sound tables", &subject.name, Verdict::Broke(text.to_owned())),
-    }
+    with_sound(bench, seed, of)
 }
 
 fn of(bench: &Bench, sound: Sound<'_>, seed: u64) -> Outcome {
