@@ -157,6 +157,15 @@ impl Session {
         }
         Err(format!("{expression}: nothing").into())
     }
+
+    /// Clicks on the first link that `selector` selects, and waits until the page behind it is complete. A page that is
+    /// still being received has elements without their text.
+    pub(crate) fn follow(&mut self, selector: &str) -> Result<(), Failed> {
+        let selector = json!(selector);
+        self.value(&format!("(window.isLeft = true, document.querySelector({selector}).click(), true)"))?;
+        self.value("!window.isLeft && document.readyState === 'complete' || null")?;
+        Ok(())
+    }
 }
 
 impl Drop for Session {

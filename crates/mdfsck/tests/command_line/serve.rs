@@ -707,8 +707,6 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
     for (width, is_dark) in [(400, false), (400, true), (1100, false)] {
         session.show(&url, (width, is_dark))?;
         let fits = |session: &mut Session| -> Result<(), Failed> {
-            // Waits until the style sheet is loaded.
-            session.value("document.readyState === 'complete' || null")?;
             let wide = session.value("document.documentElement.scrollWidth")?;
             ensure(wide.as_u64() <= Some(width.into()), format!("{wide} pixels wide"))?;
             ensure(session.value("document.images.length")? == 0, "a name became markup")
@@ -721,7 +719,7 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
                      const shown=[...document.querySelectorAll('#estate tr:not(.heads)')].filter(row=>!row.hidden).length;box.value='';\
                      box.dispatchEvent(new Event('input'));return shown})()";
         ensure(session.value(shown)? == 1, "filter")?;
-        session.value("document.querySelector('#estate a').click(), true")?;
+        session.follow("#estate a")?;
         session.value(
             "location.pathname.startsWith('/database/') && document.querySelector('.legend')?.children.length || null",
         )?;
@@ -733,7 +731,7 @@ fn clicks(folder: &Path) -> Result<(), Failed> {
             "document.querySelectorAll('.body summary').forEach(one => one.parentElement.open || one.click()), true",
         )?;
         session.value("document.querySelector('form.ack') && true")?;
-        session.value("document.querySelector('a[href^=\"/page/\"]').click(), true")?;
+        session.follow("a[href^='/page/']")?;
         let bytes = session.value("document.querySelector('pre.printed')?.textContent ?? null")?;
         ensure(bytes.as_str().is_some_and(|bytes| bytes.contains("m_headerVersion")), bytes.to_string())?;
         fits(&mut session)?;
