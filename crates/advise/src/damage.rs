@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Database, IndexType, UnitKind};
-use check::registry::{Phase, Repair, ReportOrder};
-use check::{Finding, Owner, Report, Value};
+use findings::registry::{Phase, Repair, ReportOrder};
+use findings::{Finding, Owner, Report, Value};
 use format::allocation::{EXTENT_PAGES, FixedPage};
 use format::{PageId, RecordId};
 use source::{DataFile, PageSource};

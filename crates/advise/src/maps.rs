@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Database, Fetched, UnitKind, fetch};
-use check::{Finding, Owner, Value};
+use findings::{Finding, Owner, Value};
 use format::allocation::{EXTENT_PAGES, FixedPage, IamHeader, PfsByte, bitmap, pfs_bytes, pfs_page_of, set_bits};
 use format::{AllocUnitId, Page, PageBytes, PageId};
 use source::PageSource;

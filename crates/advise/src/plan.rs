@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use catalog::Database;
-use check::Report;
+use findings::Report;
 use format::PageId;
 use script::Script;
 use source::PageSource;

@@ -1,8 +1,9 @@
 //! Tests that the finding of every check in the registry causes at least one step, for all kinds of pages and objects
 //! that the finding can name.
 
-use check::registry::{self, Check, Phase};
-use check::{Finding, Options, Owner, Report, Silent};
+use check::Silent;
+use findings::registry::{self, Check, Phase};
+use findings::{Finding, Options, Owner, Report};
 use format::{AllocUnitId, PageId};
 use lab::{Version, orders};
 use script::{Definitions, Script};

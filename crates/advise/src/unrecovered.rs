@@ -1,8 +1,8 @@
 //! The plan for a database that was not shut down cleanly, and whose log is missing or cannot be used. No server
 //! recovers such files as they are. The steps come in the order of the harm that they can do.
 
-use check::registry::limits;
-use check::{NotVerified, RecoveryDoubt, RecoveryDoubtKind, Report};
+use findings::registry::limits;
+use findings::{NotVerified, RecoveryDoubt, RecoveryDoubtKind, Report};
 
 use crate::backups::Search;
 use crate::damage::Damage;

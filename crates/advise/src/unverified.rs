@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use check::Report;
-use check::registry::limits::{Limit, LimitKind};
+use findings::Report;
+use findings::registry::limits::{Limit, LimitKind};
 
 use crate::step::{Action, Step};
 

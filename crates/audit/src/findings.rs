@@ -1,8 +1,8 @@
 //! Decides which suspects are proven damage.
 
 use catalog::Database;
-use check::registry::{self, Check};
-use check::{Finding, LogAudit, LogAuditDoubt, LogAuditDoubtKind, Owner};
+use findings::registry::{self, Check};
+use findings::{Finding, LogAudit, LogAuditDoubt, LogAuditDoubtKind, Owner};
 use format::{AllocUnitId, Lsn, PageId};
 use recovery::Start;
 

@@ -17,8 +17,8 @@ mod suspects;
 mod table;
 mod walk;
 
+use ::findings::{LogAudit, LogAuditDoubt, LogAuditDoubtKind};
 use catalog::Database;
-use check::{LogAudit, LogAuditDoubt, LogAuditDoubtKind};
 use format::PageId;
 use log::Log;
 use recovery::{Refusal, Start};

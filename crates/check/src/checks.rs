@@ -2,16 +2,29 @@
 //! the checks in the order of the list. The sums are evaluated in this order too, except that all checks of pages come
 //! before all checks of rows.
 
+pub(crate) mod columns;
+pub(crate) mod columnstore;
+pub(crate) mod computed;
+pub(crate) mod constraints;
+pub(crate) mod counts;
+pub(crate) mod extended;
+pub(crate) mod heap;
+pub(crate) mod identity;
+pub(crate) mod index_match;
+pub(crate) mod lob;
+pub(crate) mod page_lsn;
+pub(crate) mod partitions;
+pub(crate) mod statistics;
+pub(crate) mod tree;
+pub(crate) mod unprotected;
+
 use catalog::Database;
+use findings::Options;
 use source::PageSource;
 
-use crate::check_list::{CheckList, check_list};
-use crate::context::Context;
-use crate::memory::MemoryBudget;
-use crate::options::Options;
-use crate::{
-    columns, computed, constraints, heap, identity, index_match, lob, page_lsn, partitions, tree, unprotected,
-};
+use crate::sweep::check_list::{CheckList, check_list};
+use crate::sweep::context::Context;
+use crate::sweep::memory::MemoryBudget;
 
 check_list! {
     /// The plans of all checks.

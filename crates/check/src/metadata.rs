@@ -1,15 +1,18 @@
 //! Contradictions within the catalog: 7995 and 8930.
 
+pub(crate) mod broker;
+pub(crate) mod catalog_rules;
+pub(crate) mod near;
+pub(crate) mod prechecks;
+
 use catalog::{ChainFault, Database};
+use findings::registry::{self, limits};
+use findings::{Coverage, Finding};
 use format::PageId;
 use source::PageSource;
 
-use crate::coverage::Coverage;
-use crate::finding::Finding;
-use crate::ledger::FindingCollector;
-use crate::prechecks;
-use crate::registry::{self, limits};
-use crate::units::Units;
+use crate::basis::ledger::FindingCollector;
+use crate::basis::units::Units;
 
 /// IDs of the base tables that are needed to identify objects and their layouts; they include sysschobjs, syscolpars
 /// and sysidxstats.

@@ -1,39 +1,47 @@
 //! A run from end to end: survey, sweep, reckon, and the report.
 
+pub(crate) mod container;
+pub(crate) mod encryption;
+pub(crate) mod estimate;
+pub(crate) mod facts;
+pub(crate) mod inventory;
+pub(crate) mod mapping;
 mod notes;
+pub mod part;
+pub(crate) mod patterns;
+pub(crate) mod read_ranges;
+pub(crate) mod reckon;
+pub(crate) mod settle;
+pub(crate) mod witness;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use catalog::Database;
-use source::{BackupPages, FileChange, PageSource};
-
-use crate::accounting::{Meter, Metered, Phases};
-use crate::beyond::Beyond;
-use crate::check_list::Swept;
-use crate::checks::{Checks, Sums};
-use crate::content::Content;
-use crate::context::Context;
-use crate::coverage::Coverage;
-use crate::finding::Finding;
-use crate::ledger::FindingCollector;
-use crate::log_audit::LogAudit;
-use crate::memory::MemoryBudget;
-use crate::options::{Options, Scope};
-use crate::outcome::{Outcome, Results};
-use crate::patterns::Damaged;
-use crate::progress::Progress;
-use crate::report::{BackupSummary, BrokerCount, DatabaseSummary, FileSummary, Report, RowsetCounts, Statistics};
-use crate::rounds::Rounds;
-use crate::row_check::Stage;
-use crate::spill::TempStore;
-use crate::survey::Maps;
-use crate::units::Units;
-use crate::witness::{Fingerprint, Witness};
-use crate::{
-    broker, catalog_rules, columns, container, encryption, inventory, mapping, metadata, prechecks, read_ranges,
-    reckon, settle, sweep, system, warnings,
+use findings::{
+    Beyond, BrokerCount, Content, Coverage, Finding, LogAudit, Options, Report, RowsetCounts, Scope, Statistics,
 };
+use source::{FileChange, PageSource};
+use sums::spill::TempStore;
+
+use crate::basis::accounting::{Meter, Metered, Phases};
+use crate::basis::ledger::FindingCollector;
+use crate::basis::outcome::{Outcome, Results};
+use crate::basis::progress::Progress;
+use crate::basis::system;
+use crate::basis::units::Units;
+use crate::checks::columns;
+use crate::checks::{Checks, Sums};
+use crate::metadata::{self, broker, catalog_rules, prechecks};
+use crate::run::patterns::Damaged;
+use crate::run::witness::{Fingerprint, Witness};
+use crate::survey::Maps;
+use crate::sweep::check_list::Swept;
+use crate::sweep::context::Context;
+use crate::sweep::memory::MemoryBudget;
+use crate::sweep::rounds::Rounds;
+use crate::sweep::row_check::Stage;
+use crate::sweep::{self, warnings};
 
 /// Checks the database whose pages are in `source` and whose catalog is in `database`.
 ///
@@ -69,7 +77,7 @@ pub fn report_of_audit(
         Some(RowsetCounts { object_id, schema, name, ..RowsetCounts::default() })
     };
     let rowsets = objects.into_iter().filter_map(named).collect();
-    let database = summary(source, database);
+    let database = findings::summary(source, database);
     let (findings, demoted) = (findings.into(), demoted.into());
     Report { database, warnings, rowsets, findings, demoted, not_verified, notes, ..Report::default() }
 }
@@ -316,7 +324,7 @@ impl<'a> Run<'a> {
         let (outcome, source) = (self.outcome, self.source);
         let counters = system::counters().into_iter().zip(self.counters);
         Report {
-            database: summary(source, self.database),
+            database: findings::summary(source, self.database),
             warnings: warnings::warnings_after(source, self.database, &self.options.scope, &settled.moved),
             options: self.options.clone(),
             rowsets,
@@ -379,7 +387,7 @@ impl<'a> Run<'a> {
         };
         let (not_verified, notes) = self.coverage.into_lists();
         Report {
-            database: summary(source, database),
+            database: findings::summary(source, database),
             warnings: warnings::warnings_after(source, database, &options.scope, &settled.moved),
             options: options.clone(),
             rowsets: Vec::new(),
@@ -397,43 +405,5 @@ impl<'a> Run<'a> {
             service_broker: Vec::new(),
             statistics,
         }
-    }
-}
-
-/// The name that messages print for a database. If the boot page cannot be read, the name is derived from the name of
-/// the file.
-pub fn database_name(source: &dyn PageSource, database: &Database) -> String {
-    let by_file = || Some(source.files().first()?.path.file_stem()?.to_string_lossy().into_owned());
-    let own = database.boot.as_ref().map(|boot| boot.name.clone()).filter(|name| !name.is_empty());
-    own.or_else(by_file).unwrap_or_default()
-}
-
-/// Describes the database that a report is about.
-pub fn summary(source: &dyn PageSource, database: &Database) -> DatabaseSummary {
-    let files = source.files();
-    let boot = database.boot.as_ref();
-    let label = source.backup().map(BackupPages::set);
-    DatabaseSummary {
-        name: database_name(source, database),
-        id: boot.map_or(0, |boot| boot.database_id),
-        version: boot.map(|boot| boot.version).or(label.and_then(|label| label.version)).unwrap_or_default(),
-        // For a snapshot, it does not matter how its source database was shut down, so the value is `None`.
-        clean_shutdown: boot.filter(|_| source.snapshot().is_none()).map(catalog::Boot::clean_shutdown),
-        catalog_updated: boot.and_then(|boot| boot.catalog_updated.clone()),
-        files: files
-            .iter()
-            .map(|file| FileSummary {
-                path: file.path.clone(),
-                file_id: file.file_id,
-                logical_name: file.logical_name.clone(),
-                pages: file.pages,
-            })
-            .collect(),
-        sets: source.backup().map(|backup| backup.sets().to_vec()).unwrap_or_default(),
-        backup: label.map(|label| BackupSummary {
-            kind: label.kind.name(),
-            set: label.position,
-            finished: label.finished.clone(),
-        }),
     }
 }

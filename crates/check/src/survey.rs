@@ -12,16 +12,15 @@ mod stretch;
 use std::collections::BTreeSet;
 
 use catalog::Database;
+use findings::registry::limits;
+use findings::{Coverage, FileTotals};
 use format::allocation::EXTENT_PAGES;
 use format::{PageHeader, PageId};
 use source::PageSource;
+use sums::spill::Sorter;
 
-use crate::coverage::Coverage;
-use crate::ledger::FindingCollector;
-use crate::registry::limits;
-use crate::report::FileTotals;
-use crate::spill::Sorter;
-use crate::units::{Unit, UnitIndex, Units};
+use crate::basis::ledger::FindingCollector;
+use crate::basis::units::{Unit, UnitIndex, Units};
 
 use claims::Claim;
 use iam::Chains;

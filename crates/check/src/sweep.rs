@@ -4,29 +4,40 @@
 //! matter, and in the end the two sums must be equal. An inequality, such as a bound of keys, cannot be checked with
 //! sums, so a small fact is recorded for it.
 
+pub(crate) mod check_list;
 mod chunks;
+pub(crate) mod context;
 pub(crate) mod crew;
+pub(crate) mod damage;
 mod feed;
+pub(crate) mod memory;
+pub(crate) mod page_check;
+pub(crate) mod pinpoint;
+pub(crate) mod rereads;
+pub(crate) mod rounds;
+pub(crate) mod row_check;
+pub(crate) mod single_page;
 mod target;
+pub(crate) mod unmatched;
+pub(crate) mod warnings;
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use findings::{Finding, Readers};
 use format::PageId;
 use format::page::PAGE_BYTES;
 use source::{PageBuffer, ReadError};
 
-use crate::accounting::{Lock, Meter};
-use crate::check_list::{CheckList, Swept};
-use crate::context::Context;
-use crate::finding::Finding;
-use crate::ledger::FindingCollector;
-use crate::memory::{self, CHUNK_PAGES};
-use crate::options::Readers;
-use crate::progress::Progress;
+use crate::basis::accounting::{Lock, Meter};
+use crate::basis::ledger::FindingCollector;
+use crate::basis::progress::Progress;
+use crate::basis::tallies::Tallies;
 use crate::survey::Allocation;
-use crate::tallies::Tallies;
+use crate::sweep::check_list::{CheckList, Swept};
+use crate::sweep::context::Context;
+use crate::sweep::memory::CHUNK_PAGES;
 
 use chunks::{Chunk, Chunks};
 use feed::{Counter, Loaded, Queue};

@@ -1,11 +1,11 @@
 //! Hand-built pages for unit tests.
 
 use catalog::UnitKind;
+use findings::{Finding, Owner};
 use format::page::{HEADER_BYTES, PAGE_BYTES, page_flags};
 use format::{AllocUnitId, PageBytes, PageId, PageType};
 
-use crate::finding::{Finding, Owner};
-use crate::units::{Shape, Unit};
+use crate::basis::units::{Shape, Unit};
 
 /// The unit that most tests use.
 pub(crate) const UNIT: AllocUnitId = AllocUnitId(72_057_594_040_000_000 & !0xFFFF);

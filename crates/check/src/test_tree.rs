@@ -10,27 +10,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{AllocUnit, Database, RowLayout, Rowset, RowsetColumn, UnitKind};
+use findings::registry::limits;
+use findings::{Coverage, Finding, Options, Value};
 use format::collation::CollationId;
 use format::types::{TypeInfo, xtype};
 use format::{AllocUnitId, PageBytes, PageId, PageType};
+use sums::spill::TempStore;
 
-use crate::accounting::Metered;
+use crate::basis::accounting::Metered;
+use crate::basis::ledger::FindingCollector;
+use crate::basis::outcome::{Outcome, Results};
+use crate::basis::progress::Silent;
+use crate::basis::units::{Shape, Units};
 use crate::checks::Checks;
-use crate::context::Context;
-use crate::coverage::Coverage;
-use crate::finding::{Finding, Value};
-use crate::ledger::FindingCollector;
-use crate::options::Options;
-use crate::outcome::{Outcome, Results};
-use crate::progress::Silent;
-use crate::reckon::reckon;
-use crate::registry::limits;
-use crate::spill::TempStore;
+use crate::run::reckon::reckon;
 use crate::survey::survey;
+use crate::sweep::context::Context;
 use crate::sweep::sweep;
 use crate::test_file::{CLAIMED, FILE, FREE, IAM, Maps, TestFile};
 use crate::test_pages::{TestPage, UNIT, row};
-use crate::units::{Shape, Units};
 
 /// The allocation unit of the other tree.
 pub(crate) const OTHER: AllocUnitId = AllocUnitId(UNIT.0 + (1 << 16));

@@ -1,16 +1,21 @@
 //! Values of rows: stored columns, and results of expressions in the catalog. Expressions are compiled once, and
 //! evaluated without allocating memory for each row.
 
+pub(crate) mod budget;
+pub(crate) mod column_names;
+pub(crate) mod integers;
+pub(crate) mod purity;
+pub(crate) mod vectors;
+
 use std::fmt;
 use std::sync::Arc;
 
 use catalog::{Database, ExpressionKind, Level, Rowset, RowsetColumn, Stored, column_status};
 use expr::{Field, Undecided};
+use findings::registry::limits::{self, Reason};
 use format::collation::CollationId;
 use format::record::Record;
 use format::types::{TypeInfo, is_decimal, xtype};
-
-use crate::registry::limits::{self, Reason};
 
 /// A column, with the information that is needed to find its value in a row.
 #[derive(Clone, Debug)]
@@ -300,8 +305,8 @@ mod tests {
     use format::{Page, PageType};
 
     use super::*;
-    use crate::integers::IntegerColumn;
     use crate::test_pages::TestPage;
+    use crate::values::integers::IntegerColumn;
 
     /// An int column at offset 4. In rows with only one column, the bytes at this offset belong to a dropped column.
     fn added(default: Option<Box<[u8]>>) -> Column {

@@ -7,8 +7,8 @@ mod tiles;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use check::Report;
-use check::registry::Phase;
+use findings::Report;
+use findings::registry::Phase;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::doubts::Doubts;
@@ -43,7 +43,7 @@ pub(crate) fn write(
 ) -> rusqlite::Result<()> {
     // A backup may be read long after it was taken. Therefore, if a range was read after the time of the image, the
     // date of the range is the time of the image.
-    let date = |range: &check::RangeRead| match window {
+    let date = |range: &findings::RangeRead| match window {
         _ if !range.is_read => None,
         None => Some(taken_at),
         Some(window) => window.read.get(&(range.file_id, range.first)).map(|at| at.as_str().min(taken_at)),

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use check::registry::Phase;
-use check::registry::limits::{Limit, LimitKind, WINDOW_OPEN};
-use check::{NotVerified, Report};
+use findings::registry::Phase;
+use findings::registry::limits::{Limit, LimitKind, WINDOW_OPEN};
+use findings::{NotVerified, Report};
 
 /// The unverified places of a run.
 pub(crate) struct Doubts {
@@ -74,9 +74,10 @@ fn objects_in(names: &HashMap<String, BTreeSet<i32>>, place: &str) -> BTreeSet<i
 
 #[cfg(test)]
 mod tests {
+    use findings::RowsetCounts;
+    use findings::registry::limits;
+
     use super::*;
-    use check::RowsetCounts;
-    use check::registry::limits;
 
     fn entry(scope: &str, limit: &'static Limit) -> NotVerified {
         NotVerified { what: "x".into(), scope: scope.into(), reason: "y".into(), count: 1, limit, objects: Vec::new() }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalog::Database;
-use check::DatabaseSummary;
+use findings::DatabaseSummary;
 use format::types::guid_text;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use source::PageSource;

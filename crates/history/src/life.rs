@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use check::registry::{Check, Phase};
-use check::{Finding, Report};
+use findings::registry::{Check, Phase};
+use findings::{Finding, Report};
 use format::PageId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -372,7 +372,7 @@ impl<'a> Proof<'a> {
         if !self.report.read_errors.is_empty() && self.report.ranges.is_empty() {
             return false;
         }
-        let is_in = |range: &&check::RangeRead| {
+        let is_in = |range: &&findings::RangeRead| {
             range.file_id == page.file && range.first <= page.page && page.page - range.first < range.pages
         };
         page.page >= file.pages || self.report.ranges.iter().find(is_in).is_none_or(|range| range.is_read)

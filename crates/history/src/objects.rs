@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use catalog::Database;
-use check::registry::limits::WINDOW_OPEN;
-use check::{Report, RowsetCounts};
+use findings::registry::limits::WINDOW_OPEN;
+use findings::{Report, RowsetCounts};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::identity::{Ids, storable};
@@ -53,7 +53,7 @@ pub(crate) fn write(
     let has_counts = report.options.scope.reads_pages() && asked.is_full() && !is_open(report);
     let key = |rowset: &RowsetCounts| (rowset.object_id, rowset.index_id, rowset.partition, rowset.partition_id);
     let reported: HashSet<_> = report.rowsets.iter().map(key).collect();
-    let mut others = check::listed(database);
+    let mut others = findings::listed(database);
     others.retain(|rowset| !reported.contains(&key(rowset)));
     let mut rows = Rows { of_report: Vec::with_capacity(report.rowsets.len()), listed: Vec::new() };
     for (at, rowset) in report.rowsets.iter().chain(&others).enumerate() {

@@ -10,7 +10,7 @@ use std::process;
 use std::time::{Duration, SystemTime};
 
 use catalog::Database;
-use check::Sample;
+use findings::Sample;
 use rusqlite::{Row, params};
 use source::PageSource;
 
@@ -19,6 +19,7 @@ use crate::file::History;
 use crate::identity::{Identity, Naming, storable, whole};
 use crate::record::stored;
 use crate::{lease, time};
+
 use lists::{files_of, files_text, phases_of, phases_text, samples_of, samples_text};
 
 /// The most samples that are stored for one check.
@@ -125,7 +126,7 @@ pub enum Which<'a> {
 
 /// The identity and the name of the database that a check reads.
 pub fn subject(source: &dyn PageSource, database: &Database, naming: &Naming) -> (String, String) {
-    let identity = Identity::of(&check::summary(source, database), source, database, (naming, &time::now()));
+    let identity = Identity::of(&findings::summary(source, database), source, database, (naming, &time::now()));
     (identity.database, identity.name)
 }
 

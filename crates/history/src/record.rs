@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use catalog::Database;
-use check::{PhaseStatistics, Report};
+use findings::{PhaseStatistics, Report};
 use rusqlite::{OptionalExtension, Transaction, params};
 use source::PageSource;
 

@@ -1,7 +1,7 @@
 //! What a run was asked to check, and whether it repeated the check that led to a finding of an earlier run.
 
-use check::registry::{Check, Phase};
-use check::{Options, Scope};
+use findings::registry::{Check, Phase};
+use findings::{Options, Scope};
 use serde::{Deserialize, Serialize};
 
 /// What a run was asked to check, as the history stores it.
@@ -99,8 +99,9 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
+    use findings::registry;
+
     use super::*;
-    use check::registry;
 
     fn whole() -> Asked {
         Asked { command: "CHECKDB".to_owned(), data_purity: true, ..Asked::default() }

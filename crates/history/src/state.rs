@@ -1,7 +1,7 @@
 //! The state of a database in one word, with a reason if the database is not sound. All outputs of the program take the
 //! word from here.
 
-use check::registry::limits::WINDOW_OPEN;
+use findings::registry::limits::WINDOW_OPEN;
 use rusqlite::Row;
 
 /// A copy of a database.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use catalog::Database;
-use check::RangeRead;
+use findings::RangeRead;
 use format::page::PAGE_BYTES;
 use rusqlite::{Connection, Transaction, params};
 use source::PageSource;
@@ -22,6 +22,7 @@ use crate::lease::{self, Lease};
 use crate::outbox::Raised;
 use crate::record::stored;
 use crate::time;
+
 use pace::{Swept, WINDOWS};
 use promise::Range;
 
@@ -309,7 +310,7 @@ impl Opening<'_> {
 }
 
 fn identity(opening: &Opening<'_>, now: &str) -> Identity {
-    let summary = check::summary(opening.source, opening.database);
+    let summary = findings::summary(opening.source, opening.database);
     Identity::of(&summary, opening.source, opening.database, (opening.naming, now))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use catalog::Database;
-use check::LogAudit;
+use findings::LogAudit;
 use recovery::Refusal;
 use source::PageSource;
 
@@ -52,7 +52,7 @@ pub(crate) fn of_log(
         return None;
     }
     let log = recover::open(&logs, database).ok()?;
-    let memory = options.room.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES) / SHARE;
+    let memory = options.room.memory.unwrap_or(findings::DEFAULT_MEMORY_BYTES) / SHARE;
     audit::audit(source, database, &log, memory).ok().map(Arc::new)
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
         return Err(Failure::usage(format!("{text}; give the .ldf files")));
     }
     passed_over.iter().for_each(warn);
-    let memory = arguments.memory.unwrap_or(check::DEFAULT_MEMORY_BYTES);
+    let memory = arguments.memory.unwrap_or(findings::DEFAULT_MEMORY_BYTES);
     let log = recover::open(&logs, &database).map_err(|refusal| cannot_compare(&logs, refusal))?;
     let audit = audit::audit(source, &database, &log, memory).map_err(|refusal| cannot_compare(&logs, refusal))?;
     let mut report = check::report_of_audit(source, &database, &audit, log.changes());

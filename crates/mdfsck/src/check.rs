@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use catalog::Database;
-use check::registry::limits::{INPUT_CHANGED, Limit};
-use check::{Finding, NotVerified, Report};
+use findings::registry::limits::{INPUT_CHANGED, Limit};
+use findings::{Finding, NotVerified, Report};
 use report::databases::{Row, Verdict};
 use report::errorlog::Statement;
 use report::estimate::Windows;
@@ -452,7 +452,7 @@ fn estimate(
     recovered.keep_at_most(0)?;
     estimate.minimum_memory_bytes += recovered.kept_bytes();
     let source = recovered.pages_or(source);
-    let name = check::database_name(source, database);
+    let name = findings::database_name(source, database);
     let view = View { no_infomsgs: arguments.results.no_infomsgs, ..View::default() };
     let format = arguments.results.format();
     let windows =
@@ -470,14 +470,15 @@ fn estimate(
 
 #[cfg(test)]
 mod tests {
+    use findings::registry;
+
     use super::*;
-    use check::registry;
 
     #[test]
     fn bits_of_the_status_add() {
         let mut report = Report::default();
         assert_eq!(status(&report, false), 0);
-        report.findings = vec![check::Finding::new(&registry::CATALOG_UNUSABLE)].into();
+        report.findings = vec![findings::Finding::new(&registry::CATALOG_UNUSABLE)].into();
         report.read_errors.push("a.mdf: cannot read".to_owned());
         let entry = NotVerified {
             what: "columns".into(),

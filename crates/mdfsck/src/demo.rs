@@ -6,14 +6,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ::lab::Version;
-use ::lab::damage::{self, Kind};
 use catalog::Database;
-use check::{Finding, Names, Options, Report, Silent};
+use check::Silent;
+use findings::{Finding, Names, Options, Report};
 use source::DataFiles;
 
 use crate::failure::Failure;
 use crate::{lab, output};
+
+use ::lab::Version;
+use ::lab::damage::{self, Kind};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -227,7 +227,7 @@ impl Run<'_> {
             }
             false => report::export::write_text(tables, definitions, &folder, out),
         })?;
-        let missing = check::not_given(self.pages, self.database, &check::Scope::Database, "read");
+        let missing = check::not_given(self.pages, self.database, &findings::Scope::Database, "read");
         for warning in missing.iter().filter(|_| !is_complete) {
             warn(format!(
                 "incomplete: rows are missing, because parts of the database were not given: {}",

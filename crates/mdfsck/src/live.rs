@@ -13,7 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use catalog::Database;
-use check::{Progress, Sample};
+use check::Progress;
+use findings::Sample;
 use format::PageId;
 use history::progress::{Course, MOST_PHASES, MOST_SAMPLES, subject};
 use history::{History, HistoryError, Naming};
@@ -22,6 +23,7 @@ use source::PageSource;
 use crate::cli::CheckArguments;
 use crate::failure::warn;
 use crate::keep;
+
 use map::Map;
 
 /// The shortest interval between two updates. A check that takes less time records no progress.

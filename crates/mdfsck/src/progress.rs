@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use check::{Progress, Silent, phase_words};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use check::{Progress, Silent};
+use findings::phase_words;
 
 use crate::cli::ProgressKind;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use catalog::{Boot, Database, Fetched};
-use check::{RecoveryDoubtKind, RecoveryState, RecoverySummary};
+use findings::{RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use format::PageId;
 use log::LogError;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
@@ -241,7 +241,7 @@ fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
 /// does with the pages, such as "shown" or "exported". Returns whether files or stripes are missing: the missing parts
 /// may contain data that the command does not find.
 pub(crate) fn warn_about_input(source: &dyn PageSource, database: &Database, done: &str) -> bool {
-    let missing = check::not_given(source, database, &check::Scope::Database, done);
+    let missing = check::not_given(source, database, &findings::Scope::Database, done);
     let others = check::carved(source).into_iter().chain(check::not_recovered(source, database, done));
     missing.iter().for_each(|warning| warn(&warning.text));
     others.for_each(|warning| warn(&warning.text));

@@ -15,11 +15,12 @@ use std::sync::Arc;
 
 use catalog::Database;
 use check::part::Fingerprint;
-use check::{HashKey, LogAudit};
+use findings::LogAudit;
 use parts::{Folder, OpenRound, PartsError, Plan, SourceFile};
 use serde::{Deserialize, Serialize};
 use source::PageSource;
 use source::backup::{self, ChainSet, SetChoice};
+use sums::HashKey;
 
 use crate::check::{Prepared, What};
 use crate::cli::{

@@ -48,7 +48,7 @@ fn has_color() -> bool {
 /// Writes the summary of a check. The summary suggests commands that show more details. If the check is for one of
 /// several databases, writes only the verdict, since a table of all databases follows at the end.
 pub(crate) fn write_summary(
-    report: &check::Report,
+    report: &findings::Report,
     view: View,
     (arguments, status, is_one_of_several): (&CheckArguments, u8, bool),
     out: &mut dyn io::Write,

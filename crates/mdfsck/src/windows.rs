@@ -6,7 +6,7 @@ pub(crate) mod signals;
 use std::time::{Duration, Instant, SystemTime};
 
 use catalog::Database;
-use check::{RangeRead, Report};
+use findings::{RangeRead, Report};
 use history::outbox::{Event, Judge, Promise, Raised};
 use history::windows::promise::{self, Kept, Rhythm};
 use history::windows::{Known, Opening, pace::Pace};

@@ -14,10 +14,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use check::HashKey;
 use check::part::{Digest, digest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sums::HashKey;
 use tempfile::NamedTempFile;
 
 use crate::error::PartsError;

@@ -1,7 +1,7 @@
 //! A plan: the division of one check of one database into tasks.
 
-use check::FileRange;
 use check::part::Fingerprint;
+use findings::FileRange;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PartsError;

@@ -1,7 +1,6 @@
 //! Compares the reports of a database and of its redacted copy.
 
-use check::finding::Value;
-use check::{Finding, Report};
+use findings::{Finding, Report, Value};
 
 /// A finding without its names and values, and whether it is proven.
 fn finding(finding: &Finding, is_proven: bool) -> String {

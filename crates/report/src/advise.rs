@@ -3,7 +3,7 @@
 use std::io;
 
 use advise::{LossSummary, Plan, Step};
-use check::Report;
+use findings::Report;
 use format::PageId;
 
 use crate::json::advise as lines;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use check::registry::LEVEL;
-use check::{LogAudit, Report};
+use findings::registry::LEVEL;
+use findings::{LogAudit, Report};
 
 use crate::json::audit as lines;
 use crate::json::lines::{ErrorText, Line};

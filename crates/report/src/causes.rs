@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use check::registry::limits::{self, ALL, Limit, LimitKind};
-use check::{NotVerified, Report};
+use findings::registry::limits::{self, ALL, Limit, LimitKind};
+use findings::{NotVerified, Report};
 
 /// Splits the list of what was not verified in two: the things to show, and the things that are only consequences of a
 /// missing stripe. If there are findings, a thing that damage may explain is always shown.

@@ -12,19 +12,20 @@ mod not_verified;
 
 use std::io;
 
+use ::findings::Report;
 use catalog::Database;
-use check::Report;
 use serde::Serialize;
 use source::PageSource;
 
 use crate::html::{Budget, Curves, ELEMENTS, Escaped, MAP, head_of_script};
 use crate::patterns;
 use crate::summary::Commands;
+
 use bytes::PageBytesReader;
 
 /// A report, and the other contents of its page.
 pub struct CheckPage<'a> {
-    /// The result of the check. It includes the page map if [`check::Options::page_map`] was set.
+    /// The result of the check. It includes the page map if [`::findings::Options::page_map`] was set.
     pub report: &'a Report,
     /// The catalog, which has the names of page owners.
     pub database: &'a Database,

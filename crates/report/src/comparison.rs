@@ -19,9 +19,9 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use check::registry::Phase;
-use check::registry::limits::Limit;
-use check::{Finding, Findings, Report};
+use findings::registry::Phase;
+use findings::registry::limits::Limit;
+use findings::{Finding, Findings, Report};
 
 use crate::listing::Listing;
 use crate::parity;
@@ -255,7 +255,7 @@ impl Own {
 /// A finding as a message; `None` if it only continues another finding.
 fn message_of(report: &Report, finding: &Finding) -> Option<Message> {
     let number = u32::from(finding.check.msg);
-    if kinds::role(number, check::registry::LEVEL, "") == kinds::Role::Detail {
+    if kinds::role(number, findings::registry::LEVEL, "") == kinds::Role::Detail {
         return None;
     }
     let object = finding.object_id();
@@ -266,7 +266,7 @@ fn message_of(report: &Report, finding: &Finding) -> Option<Message> {
         slot: finding.slot,
     };
     let text = finding.text(&report.names());
-    let mut message = Message::new(number, check::registry::LEVEL, finding.state.into(), &text, Some(place));
+    let mut message = Message::new(number, findings::registry::LEVEL, finding.state.into(), &text, Some(place));
     // The text of these messages has no address: the message after it names the row.
     if message.place.page.is_none() && matches!(number, 8951 | 8952 | 8984) {
         message.set_row(place);

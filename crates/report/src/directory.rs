@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use check::registry::limits::{self, Limit};
-use check::registry::{self, Check, Repair};
+use findings::registry::limits::{self, Limit};
+use findings::registry::{self, Check, Repair};
 
 use crate::explain::fault;
 use crate::json::explain::{ExplainLine, ExplainedCheck, ExplainedLimit, ExplainedMessage, Listed};

@@ -1,7 +1,7 @@
 //! Message 8957: the line about a DBCC run in the error log and in the event log.
 
-use check::registry::Class;
-use check::{ErrorCounts, Report, Scope};
+use findings::registry::Class;
+use findings::{ErrorCounts, Report, Scope};
 
 use crate::listing::Listing;
 use crate::message::{self, Message};

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use check::{Estimate, Scope};
+use findings::{Estimate, Scope};
 use history::windows::promise::Rhythm;
 
 use crate::json::lines::{self, Line};

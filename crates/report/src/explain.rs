@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use check::registry::{ALL, Check, Class, LEVEL, Phase, Repair};
+use findings::registry::{ALL, Check, Class, LEVEL, Phase, Repair};
 use serde::Serialize;
 
 use crate::text_table::{TextTable, wrap};
@@ -15,7 +15,7 @@ const WIDTH: usize = 100;
 const PREFACE: &str = "# The checks
 
 For users with a finding: the rule that each check tests, the causes of a violation, and what to do. Generated from the registry
-(`crates/check/src/registry/table`) by `mdfsck explain --all --markdown`; do not edit.
+(`crates/findings/src/registry/table`) by `mdfsck explain --all --markdown`; do not edit.
 
 Each check has an id that is never reused, and the number and text of the message by which DBCC CHECKDB reports the same
 damage. `<...>` stands for a value that is inserted into the message. All findings have level 16.

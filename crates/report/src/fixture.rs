@@ -1,8 +1,9 @@
 //! Hand-made reports for the tests.
 
 use catalog::UnitKind;
-use check::registry;
-use check::{BrokerCount, DatabaseSummary, Finding, Owner, Report, RowsetCounts, UnitFileTotals, UnitTotals};
+use findings::{
+    BrokerCount, DatabaseSummary, Finding, Owner, Report, RowsetCounts, UnitFileTotals, UnitTotals, registry,
+};
 use format::{AllocUnitId, PageId};
 
 use crate::{Format, View};

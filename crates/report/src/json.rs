@@ -28,18 +28,18 @@ pub(crate) mod windows;
 use std::collections::BTreeMap;
 use std::io;
 
-use check::{
+use findings::{
     ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, Pattern, PatternKind, RecoverySummary,
     Report, RowsetCounts, Scope, Value,
 };
 use format::PageId;
-
-use crate::log::lsn_text;
 use serde::Serialize;
 
 use crate::databases::set_line;
 use crate::listing::Listing;
+use crate::log::lsn_text;
 use crate::{Gate, View, patterns, statistics};
+
 use lines::Line;
 
 /// Version of the JSON format. It is raised when a key changes its meaning.
@@ -262,7 +262,7 @@ pub(crate) fn finding_line<'a>(report: &Report, finding: &'a Finding, names: &'a
     lines::Finding {
         id: finding.check.id,
         msg: finding.check.msg,
-        level: check::registry::LEVEL,
+        level: findings::registry::LEVEL,
         state: finding.state,
         repair: finding.repair().name(),
         object_id: owner.as_ref().map(|owner| owner.object_id),
@@ -292,7 +292,7 @@ pub(crate) fn demoted<'a>(report: &Report, found: &'a Finding, names: &'a Names<
     }
 }
 
-fn owner(owner: &check::Owner) -> lines::Owner {
+fn owner(owner: &findings::Owner) -> lines::Owner {
     lines::Owner {
         object_id: owner.object_id,
         index_id: owner.index_id,
@@ -351,8 +351,11 @@ fn summary(report: &Report, listing: &Listing<'_>, gate: &Gate) -> lines::Summar
     let objects =
         listing.objects.iter().filter_map(|object| counted(Some(object.id), object.qualified_name(), &object.findings));
     let (counts, statistics) = (report.counts(), &report.statistics);
-    let phase =
-        |phase: &check::PhaseStatistics| cost::Phase { name: phase.name, seconds: phase.seconds, bytes: phase.bytes };
+    let phase = |phase: &findings::PhaseStatistics| cost::Phase {
+        name: phase.name,
+        seconds: phase.seconds,
+        bytes: phase.bytes,
+    };
     lines::Summary {
         allocation_errors: Some(counts.allocation),
         consistency_errors: Some(counts.consistency),

@@ -1,4 +1,4 @@
-//! Output for people and programs: formats of a [`check::Report`], and listings of the catalog and the registry.
+//! Output for people and programs: formats of a [`findings::Report`], and listings of the catalog and the registry.
 //!
 //! Every format writes to any `io::Write` and makes no decisions about findings. The order and the wording are those of
 //! DBCC; the modules `listing` and `message` define them.
@@ -61,7 +61,7 @@ pub mod windows;
 use std::borrow::Cow;
 use std::io;
 
-use check::{Finding, Group, Report};
+use findings::{Finding, Group, Report};
 
 pub use dbcc_run::gave_up;
 pub use message::identity_behind;

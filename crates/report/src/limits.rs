@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use check::registry::limits::{ALL, Limit, LimitKind};
+use findings::registry::limits::{ALL, Limit, LimitKind};
 
 use crate::text_table::{TextTable, wrap};
 
@@ -14,7 +14,7 @@ const WIDTH: usize = 100;
 const PREFACE: &str = "# The limits
 
 For users whose check lists something as *not verified*: all reasons, and what to do about each of them. Generated from the registry
-(`crates/check/src/registry/limits/table.rs`) by `mdfsck explain --all --limits --markdown`; do not edit.
+(`crates/findings/src/registry/limits/table.rs`) by `mdfsck explain --all --limits --markdown`; do not edit.
 
 A limit is a reason why something is not verified. A limit is not a finding: the data that it names may be sound or damaged. A run
 with limits sets bit 16 of the exit status, unless `--allow ID` accepts the limits. Ids are never reused. `<...>` stands for a value
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn an_explanation_says_what_why_and_what_to_do() {
         let mut out = Vec::new();
-        write(&[&check::registry::limits::TREE_COMPRESSED_ENTRIES], &mut out).unwrap();
+        write(&[&findings::registry::limits::TREE_COMPRESSED_ENTRIES], &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "tree.compressed-entries: not verified, undocumented\n\n  what            links and key bounds\n  \

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use check::{Group, Report, RowsetCounts};
+use findings::{Group, Report, RowsetCounts};
 
 use crate::message::{self, Message};
 

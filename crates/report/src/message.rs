@@ -1,7 +1,7 @@
 //! DBCC's informational messages: number and text. The texts of findings are in the registry.
 
-use check::registry::{Repair, limits};
-use check::{BrokerCount, ErrorCounts, Finding, IdentityResult, Options, Report, Scope};
+use findings::registry::{Repair, limits};
+use findings::{BrokerCount, ErrorCounts, Finding, IdentityResult, Options, Report, Scope};
 
 /// An informational message, level 10.
 pub(crate) struct Message {

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use check::registry::limits::{self, Limit, LimitKind};
-use check::{NotVerified, Report};
+use findings::registry::limits::{self, Limit, LimitKind};
+use findings::{NotVerified, Report};
 
 use crate::causes::by_cause;
 pub use crate::causes::split;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use check::registry::Check;
-use check::registry::limits::Limit;
+use findings::registry::Check;
+use findings::registry::limits::Limit;
 
 use crate::explain::{escaped, fault};
 use crate::server_messages::ServerMessage;
@@ -218,7 +218,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use check::registry::{ALL, Phase};
+    use findings::registry::{ALL, Phase};
 
     use super::*;
 

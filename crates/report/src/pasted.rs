@@ -15,12 +15,13 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
-use check::registry::{self, Check};
 use events::Moment;
+use findings::registry::{self, Check};
 use format::PageId;
 
 use crate::directory::Entries;
 use crate::server_messages::ServerMessage;
+
 use cause::Rank;
 
 /// Maximum number of bytes to read.

@@ -1,7 +1,7 @@
 //! The patterns of damaged pages in words. Each pattern is one line: the pages, what they contain, and the probable cause.
 //! What the pages contain is a fact; the cause is what most often leaves such pages.
 
-use check::{Pattern, PatternKind};
+use findings::{Pattern, PatternKind};
 use format::PAGE_BYTES;
 
 use crate::summary::lines::{counted, grouped};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use check::Report;
+use findings::Report;
 
 use crate::json::cost;
 use crate::text_table::TextTable;
@@ -35,7 +35,7 @@ pub fn write(report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
         let [merge, findings] = phase.lock_waits.map(|(_, seconds)| time(seconds));
         let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
         table.row([
-            check::phase_words(phase.name),
+            findings::phase_words(phase.name),
             &time(phase.seconds),
             &known(phase.cpu_user_seconds),
             &known(phase.cpu_system_seconds),
@@ -99,7 +99,7 @@ pub fn write_facts(facts: Vec<(&str, String)>, out: &mut dyn io::Write) -> io::R
 /// The cost of the run, with the samples taken during the run, as a JSON line.
 pub(crate) fn line(report: &Report) -> cost::Statistics {
     let statistics = &report.statistics;
-    let phase = |phase: &check::PhaseStatistics| cost::PhaseCost {
+    let phase = |phase: &findings::PhaseStatistics| cost::PhaseCost {
         name: phase.name,
         seconds: phase.seconds,
         bytes: phase.bytes,
@@ -113,7 +113,7 @@ pub(crate) fn line(report: &Report) -> cost::Statistics {
         spill_wait_seconds: phase.spill_wait_seconds,
         memory_peak: phase.memory_peak,
     };
-    let sample = |sample: &check::Sample| cost::Sample {
+    let sample = |sample: &findings::Sample| cost::Sample {
         seconds: sample.seconds,
         bytes: sample.bytes,
         cpu_seconds: sample.cpu_seconds,

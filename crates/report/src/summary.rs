@@ -12,9 +12,10 @@ mod tests;
 
 use std::io;
 
-use check::Report;
+use ::findings::Report;
 
 use crate::View;
+
 use lines::Lines;
 
 /// Number of findings that are shown if the view sets no limit.

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::io;
 
-use check::registry::{self, LEVEL};
-use check::{ErrorCounts, Finding, Group, Report, Scope};
+use findings::registry::{self, LEVEL};
+use findings::{ErrorCounts, Finding, Group, Report, Scope};
 use format::{AllocUnitId, PageId};
 
 use crate::listing::{Listing, ObjectListing};
@@ -188,7 +188,7 @@ impl Rows<'_> {
     }
 
     fn finding(&mut self, finding: &Finding, (ref_page, ref_slot): (Option<PageId>, Option<u16>)) -> io::Result<()> {
-        let owner = finding.owner.unwrap_or(check::Owner {
+        let owner = finding.owner.unwrap_or(findings::Owner {
             object_id: 0,
             index_id: 0,
             partition_id: 0,

@@ -6,8 +6,8 @@ mod forms;
 pub(crate) mod transcripts;
 mod wording;
 
-use check::NotVerified;
-use check::registry::limits;
+use findings::NotVerified;
+use findings::registry::limits;
 
 use crate::fixture::{case_16, report, rowset, shown};
 use crate::{Columns, Format, View};
@@ -51,7 +51,7 @@ fn an_incomplete_run_says_what_where_how_many_and_why() {
 fn an_allowed_limit_is_reported_as_allowed() {
     let mut report = report("Shop", 5);
     report.not_verified = vec![not_verified("key order", "dbo.Orders.IX_1", 12)];
-    report.options.allowed = vec![&check::registry::limits::TREE_KEY_ORDER_COLLATION];
+    report.options.allowed = vec![&findings::registry::limits::TREE_KEY_ORDER_COLLATION];
     let text = shown(Format::Text, &report, QUIET);
     assert!(text.contains("(tree.key-order-collation, allowed)") && text.contains("(--allow accepts it)"), "{text}");
     assert!(shown(Format::Json, &report, QUIET).contains("\"allowed\":true"));
@@ -60,11 +60,11 @@ fn an_allowed_limit_is_reported_as_allowed() {
 #[test]
 fn a_demoted_finding_keeps_all_that_it_says_in_every_format() {
     let mut report = report("Shop", 5);
-    let limit = &check::registry::limits::DEMOTED_LOG;
-    let found: Vec<check::Finding> = case_16().findings.iter().map(|finding| finding.into_owned()).collect();
+    let limit = &findings::registry::limits::DEMOTED_LOG;
+    let found: Vec<findings::Finding> = case_16().findings.iter().map(|finding| finding.into_owned()).collect();
     report.demoted = found
         .iter()
-        .map(|finding| check::Finding { demoted_by: Some(limit), ..finding.clone() })
+        .map(|finding| findings::Finding { demoted_by: Some(limit), ..finding.clone() })
         .collect::<Vec<_>>()
         .into();
     report.not_verified = vec![NotVerified { limit, ..not_verified("message 8939", "database", 1) }];
@@ -89,7 +89,7 @@ fn a_demoted_finding_keeps_all_that_it_says_in_every_format() {
 #[test]
 fn notes_are_separate_and_informational() {
     let mut report = report("Shop", 5);
-    let limit = &check::registry::limits::COUNTS_ROWS_MORE;
+    let limit = &findings::registry::limits::COUNTS_ROWS_MORE;
     report.notes = vec![NotVerified { limit, ..not_verified("row count", "dbo.Orders", 0) }];
     let text = shown(Format::Text, &report, View::default());
     assert!(report.complete() && text.contains("\nNotes:\n") && text.contains("(counts.rows-more)"), "{text}");
@@ -100,7 +100,7 @@ fn notes_are_separate_and_informational() {
 #[test]
 fn memory_optimized_tables_are_named_as_left_out() {
     let mut report = report("Shop", 5);
-    let in_memory = check::RowsetCounts { memory_optimized: true, ..rowset("dbo", "Session", 901_578_250, (0, 0)) };
+    let in_memory = findings::RowsetCounts { memory_optimized: true, ..rowset("dbo", "Session", 901_578_250, (0, 0)) };
     report.rowsets = vec![in_memory];
     let line = "Object ID 901578250 (object 'Session'): The operation is not supported with memory optimized tables. This \
                 object has been skipped and will not be processed.";
@@ -172,7 +172,7 @@ fn what_is_missing_comes_before_what_follows_from_it() {
 }
 
 fn not_verified(what: &str, scope: &str, count: u64) -> NotVerified {
-    let limit = &check::registry::limits::TREE_KEY_ORDER_COLLATION;
+    let limit = &findings::registry::limits::TREE_KEY_ORDER_COLLATION;
     NotVerified {
         what: what.to_owned(),
         scope: scope.to_owned(),

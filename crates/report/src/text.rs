@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use check::registry::LEVEL;
-use check::{Group, IdentityResult, Report, Scope};
+use findings::registry::LEVEL;
+use findings::{Group, IdentityResult, Report, Scope};
 
 use crate::listing::{Listing, ObjectListing};
 use crate::message::{self, Message};
@@ -156,7 +156,7 @@ impl Text<'_> {
         Ok(())
     }
 
-    fn repair_level(&mut self, repair: check::registry::Repair, table: Option<&str>) -> io::Result<()> {
+    fn repair_level(&mut self, repair: findings::registry::Repair, table: Option<&str>) -> io::Result<()> {
         match message::repair_level(self.report, repair, table) {
             Some(message) => self.message(&message),
             None => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use check::{FileTotals, Report, UnitFileTotals};
+use findings::{FileTotals, Report, UnitFileTotals};
 
 use crate::listing::ObjectListing;
 use crate::text_table::printable;

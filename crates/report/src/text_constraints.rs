@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use check::registry::Phase;
-use check::{Finding, Report, Value};
+use findings::registry::Phase;
+use findings::{Finding, Report, Value};
 
 use crate::View;
 use crate::text_table::TextTable;

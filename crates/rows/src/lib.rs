@@ -8,9 +8,6 @@
 
 mod blob;
 mod counts;
-#[cfg(test)]
-#[path = "../../check/src/imports.rs"]
-mod imports;
 mod index_columns;
 mod leaf;
 mod long;

@@ -3,7 +3,8 @@
 //! Run it with `cargo bench -p trials --bench costs`; the run takes a minute. It fails if a page costs more than 2 ms.
 #![expect(clippy::unwrap_used, reason = "an instrument: where it cannot work, no result means anything")]
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use lab::description::{Column, Filter, Index, Table, Values};
 use lab::{Description, SqlType, Version, orders};
 

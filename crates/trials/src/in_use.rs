@@ -9,7 +9,7 @@ mod truth;
 
 use std::path::PathBuf;
 
-use check::LogAudit;
+use findings::LogAudit;
 use lab::workload::{Crashed, Spec, Workload};
 use lab::{PageVerify, Version};
 use log::Log;

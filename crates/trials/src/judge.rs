@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use check::registry::Class;
-use check::{Finding, NotVerified, Report};
+use findings::registry::Class;
+use findings::{Finding, NotVerified, Report};
 
 use crate::mutant::Mutant;
 use crate::outcome::{Outcome, Verdict};

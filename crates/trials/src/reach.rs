@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use check::{Finding, NotVerified, Report, Value};
+use findings::{Finding, NotVerified, Report, Value};
 use format::allocation::{bitmap, pfs_bytes};
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;

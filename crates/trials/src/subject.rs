@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use catalog::Database;
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::{AllocUnitId, PageId};
 use lab::{Description, PageVerify, Version, histories, shapes, specimens};
 use source::{MemoryFiles, PageSource};

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use check::{Finding, LogAudit};
+use findings::{Finding, LogAudit};
 use format::PageId;
 use lab::workload::Crashed;
 use log::Log;
@@ -41,7 +41,7 @@ pub fn audit(crashed: &Crashed) -> LogAudit {
 }
 
 pub fn texts(audit: &LogAudit) -> Vec<String> {
-    let names = check::Names { database: "d", database_id: 1, command: "CHECKDB" };
+    let names = findings::Names { database: "d", database_id: 1, command: "CHECKDB" };
     audit.findings.iter().map(|finding| format!("{} {}", finding.check.id, finding.text(&names))).collect()
 }
 

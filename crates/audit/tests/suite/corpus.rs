@@ -51,7 +51,7 @@ fn no_page_of_a_real_database_contradicts_its_log() {
         images += audit.images_compared;
         older += audit.pages_older;
         without_records += audit.pages_without_records;
-        let names = check::Names { database: "d", database_id: 1, command: "CHECKDB" };
+        let names = findings::Names { database: "d", database_id: 1, command: "CHECKDB" };
         wrong.extend(
             audit
                 .findings
@@ -59,7 +59,7 @@ fn no_page_of_a_real_database_contradicts_its_log() {
                 .map(|finding| format!("{}: {} {}", data.display(), finding.check.id, finding.text(&names))),
         );
         // Ignores doubts about missing files, since this test opens the files of a database one by one.
-        let doubts = audit.doubts.iter().filter(|doubt| doubt.kind != check::LogAuditDoubtKind::FileNotGiven);
+        let doubts = audit.doubts.iter().filter(|doubt| doubt.kind != findings::LogAuditDoubtKind::FileNotGiven);
         wrong.extend(doubts.map(|doubt| format!("{}: {doubt:?}", data.display())));
     }
     println!(

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::{OnDisk, audit, found, on_disk, texts};
-use check::{LogAudit, LogAuditDoubtKind};
+use findings::{LogAudit, LogAuditDoubtKind};
 use format::log::{Block, LogRecord, Operation, SECTOR_BYTES, block};
 use format::page::PAGE_BYTES;
 use format::protection::{self, PROTECTION_WORD};
@@ -12,6 +11,8 @@ use format::{Lsn, Page, PageBytes, PageId};
 use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use log::{Log, Walk};
+
+use crate::common::{OnDisk, audit, found, on_disk, texts};
 
 /// A small random number generator for damage.
 struct Dice(u64);

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::common::{audit_within, on_disk, texts};
-use check::registry::limits;
-use check::{LogAudit, LogAuditDoubtKind};
+use findings::registry::limits;
+use findings::{LogAudit, LogAuditDoubtKind};
 use format::page::PAGE_BYTES;
 use format::protection::{self, PROTECTION_WORD};
 use format::{Lsn, Page, PageBytes};
@@ -16,6 +15,8 @@ use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use lab::{PageVerify, Version, orders};
 use log::{Log, Walk};
 use source::{DataFiles, MemoryFiles};
+
+use crate::common::{audit_within, on_disk, texts};
 
 const GRANT: u64 = 64 << 20;
 /// Offset of the LSN in a page.

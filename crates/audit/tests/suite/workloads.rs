@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::common::{audit, audit_within, found, on_disk, texts};
-use check::{LogAudit, LogAuditDoubtKind};
+use findings::{LogAudit, LogAuditDoubtKind};
 use format::PageId;
 use lab::PageVerify;
 use lab::workload::{Flush, LostWrite, Spec, Stop, Workload};
+
+use crate::common::{audit, audit_within, found, on_disk, texts};
 
 const STOPS: [Stop; 3] = [Stop::WithOpen, Stop::WithoutOpen, Stop::ShutDown];
 

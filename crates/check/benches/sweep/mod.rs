@@ -4,7 +4,8 @@ use std::error::Error;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use check::{Options, Progress, Report};
+use check::Progress;
+use findings::{Options, Report};
 use lab::description::{DEFAULT_COLLATION, Description, Filegroup, Table};
 use lab::{PageVerify, Version};
 use rustix::time::{ClockId, clock_gettime};

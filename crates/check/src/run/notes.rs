@@ -3,20 +3,19 @@
 use std::ops::RangeInclusive;
 
 use catalog::{Database, UnitKind, column_status};
+use findings::registry::limits;
+use findings::{Coverage, Options, Place, RecoveryDoubtKind, Scope};
 use format::PageId;
 use format::page::PAGE_BYTES;
 use source::PageSource;
 
-use crate::context::Context;
-use crate::coverage::{Coverage, Place};
-use crate::options::{Options, RecoveryDoubtKind, Scope};
-use crate::registry::limits;
-use crate::rereads::Moved;
+use crate::basis::tallies::{Tallies, UnreadPages};
+use crate::basis::units::Shape;
 use crate::survey;
 use crate::sweep;
-use crate::tallies::{Tallies, UnreadPages};
-use crate::units::Shape;
-use crate::warnings;
+use crate::sweep::context::Context;
+use crate::sweep::rereads::Moved;
+use crate::sweep::warnings;
 
 /// Notes files that are shorter than their header says: their missing pages cannot be verified. Returns one line per
 /// file for stderr.

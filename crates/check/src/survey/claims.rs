@@ -4,15 +4,15 @@
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
+use findings::FileRange;
 use format::PageId;
 use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, bit};
 use format::bytes::u32_at;
 use source::PageSource;
+use sums::spill::{Item, Sorted, page_to};
 
 use super::iam::iam_bitmap;
-use crate::ranges::FileRange;
-use crate::spill::{Item, Sorted, page_to};
-use crate::units::UnitIndex;
+use crate::basis::units::UnitIndex;
 
 /// A unit's claim to an extent that another unit had already claimed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -4,20 +4,18 @@ use std::collections::BTreeSet;
 use std::iter::Peekable;
 
 use catalog::{Database, Fetched, fetch};
+use findings::registry::{self, limits};
+use findings::{Coverage, FileTotals, Finding};
 use format::allocation::{EXTENT_PAGES, FixedPage, PfsByte, gam_page_of, is_fixed_extent, pfs_page_of, sgam_page_of};
 use format::{Page, PageId};
 use source::PageSource;
+use sums::spill::{Sorted, Sorter};
 
 use super::claims::{Claim, claimants};
 use super::iam::{Chains, expected_type_bits};
 use super::maps::{Allocation, FileMap};
-use crate::coverage::Coverage;
-use crate::finding::Finding;
-use crate::ledger::FindingCollector;
-use crate::registry::{self, limits};
-use crate::report::FileTotals;
-use crate::spill::{Sorted, Sorter};
-use crate::units::{UnitIndex, Units};
+use crate::basis::ledger::FindingCollector;
+use crate::basis::units::{UnitIndex, Units};
 
 /// Checks all extents of all files; returns the totals of each file.
 pub(super) fn check(

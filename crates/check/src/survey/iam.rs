@@ -14,17 +14,17 @@ use source::{PageSource, read_settled};
 
 pub(super) use claim::{expected_type_bits, iam_bitmap};
 
+use findings::registry::{self, limits};
+use findings::{Coverage, Finding};
+use sums::spill::Sorter;
+
 use super::PageSet;
 use super::ahead::Ahead;
 use super::claims::{Claim, Intervals};
 use super::maps::{Allocation, FileMap};
-use crate::audit::{self, FixedFault, IdentityFault};
-use crate::coverage::Coverage;
-use crate::finding::Finding;
-use crate::ledger::FindingCollector;
-use crate::registry::{self, limits};
-use crate::spill::Sorter;
-use crate::units::{MAX_STRAY_UNITS, UnitIndex, Units};
+use crate::basis::ledger::FindingCollector;
+use crate::basis::units::{MAX_STRAY_UNITS, UnitIndex, Units};
+use crate::page::audit::{self, FixedFault, IdentityFault};
 
 /// A sound IAM page.
 pub(super) struct IamPage {

@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use catalog::{Fetched, fetch};
+use findings::registry::{self, limits};
+use findings::{Coverage, Finding};
 use format::allocation::{
     EXTENT_PAGES, FixedPage, INTERVAL_EXTENTS, INTERVAL_PAGES, PFS_PAGES, PfsByte, bit, bitmap, gam_page_of, pfs_bytes,
     pfs_page_of, sgam_page_of,
@@ -18,12 +20,9 @@ use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::{DataFile, PageSource, read_settled};
 
 use super::ahead::Ahead;
-use crate::audit::{self, FixedFault};
-use crate::coverage::Coverage;
-use crate::finding::Finding;
-use crate::ledger::FindingCollector;
-use crate::registry::{self, limits};
-use crate::units::{UnitIndex, Units};
+use crate::basis::ledger::FindingCollector;
+use crate::basis::units::{UnitIndex, Units};
+use crate::page::audit::{self, FixedFault};
 
 /// Whether a page is in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,9 @@
 //! Sets of pages, with one bit per page. The pages are those of the data files, or those of ranges of the files.
 
+use findings::FileRange;
 use format::PageId;
 
 use super::FileMap;
-use crate::ranges::FileRange;
 
 /// A set of pages. A page outside the files or ranges for which the set was created cannot be inserted; inserting it
 /// has no effect.

@@ -1,16 +1,16 @@
 //! The parts of the survey that a process needs to sweep ranges of files: the facts common to all ranges, and the maps
 //! of each range.
 
+use findings::FileRange;
 use format::AllocUnitId;
 use format::allocation::INTERVAL_PAGES;
 use source::PageSource;
+use sums::wire::{Input, Output, SumsError, Wire, wire};
 
 use super::Survey;
 use super::claims::{Interval, Intervals};
 use super::maps::{FileMap, pages_of};
-use crate::ranges::FileRange;
-use crate::units::{UnitIndex, Units};
-use crate::wire::{Input, Output, SumsError, Wire, wire};
+use crate::basis::units::{UnitIndex, Units};
 
 wire!(Interval { unit, start, page });
 

@@ -1,11 +1,11 @@
 //! Tests with a data file of four extents, whose pages are built by hand.
 
 use catalog::{AllocUnit, UnitKind};
+use findings::registry;
 use format::AllocUnitId;
+use sums::spill::TempStore;
 
 use super::*;
-use crate::registry;
-use crate::spill::TempStore;
 use crate::test_file::{CLAIMED, FILE, FREE, IAM, MIXED, Maps, PAGES, TestFile};
 use crate::test_pages::{UNIT, ids};
 

@@ -1,11 +1,11 @@
 //! The chunks in which files are read, numbered in page order. A chunk is computed from its number, not looked up in a
 //! list.
 
+use findings::FileRange;
 use format::PageId;
 
-use crate::memory::CHUNK_PAGES;
-use crate::ranges::FileRange;
 use crate::survey::FileMap;
+use crate::sweep::memory::CHUNK_PAGES;
 
 /// Consecutive pages that are read in one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

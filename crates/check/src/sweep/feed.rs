@@ -13,9 +13,9 @@ use source::PageBuffer;
 
 use super::chunks::{Chunk, Chunks};
 use super::target;
-use crate::accounting::Meter;
-use crate::context::Context;
-use crate::memory::CHUNK_PAGES;
+use crate::basis::accounting::Meter;
+use crate::sweep::context::Context;
+use crate::sweep::memory::CHUNK_PAGES;
 
 /// The number of chunks per thread that are announced to the operating system before they are read.
 const CHUNKS_AHEAD: u64 = 4;

@@ -1,23 +1,21 @@
 //! Checks one page at a time: the target of the sweep.
 
+use findings::{Content, Finding, Owner, registry};
 use format::allocation::{FixedPage, PFS_PAGES};
 use format::protection::undo_torn_bits;
 use format::same_shape::{Exception, Rows};
 use format::{Page, PageBytes, PageHeader, PageId, PageType, RecordId};
 
-use crate::audit::{self, PageContent};
-use crate::check_list::{CheckList, Swept};
-use crate::content::Content;
-use crate::context::Context;
-use crate::finding::{Finding, Owner};
-use crate::forwarding::{is_live, locator_of};
-use crate::page_check::SoundPage;
-use crate::page_records::PageRecords;
-use crate::registry;
-use crate::row_check::{Row, RowPage, TextPage};
+use crate::basis::tallies::{Tallies, UnitTally};
+use crate::basis::units::{Shape, Unit, UnitIndex};
+use crate::page::audit::{self, PageContent};
+use crate::page::forwarding::{is_live, locator_of};
+use crate::page::page_records::PageRecords;
 use crate::survey::{Allocation, FileMap};
-use crate::tallies::{Tallies, UnitTally};
-use crate::units::{Shape, Unit, UnitIndex};
+use crate::sweep::check_list::{CheckList, Swept};
+use crate::sweep::context::Context;
+use crate::sweep::page_check::SoundPage;
+use crate::sweep::row_check::{Row, RowPage, TextPage};
 
 /// Checks pages one after another and reuses its buffers.
 #[derive(Default)]

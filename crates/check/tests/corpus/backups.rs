@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use libtest_mimic::{Failed, Trial};
 use source::backup::{self, SetKind};
 use source::{BackupPages, PageSource};
@@ -151,7 +152,7 @@ fn refused(files: &[PathBuf], words: &str) -> Result<(), Failed> {
 }
 
 fn pages(report: &Report) -> u64 {
-    report.rowsets.iter().map(check::RowsetCounts::pages).sum()
+    report.rowsets.iter().map(findings::RowsetCounts::pages).sum()
 }
 
 fn same(one: &Report, two: &Report) -> Result<(), Failed> {

@@ -2,7 +2,7 @@
 //! values of their rows.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
-use check::{Options, Report};
+use findings::{Options, Report};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::PAGE_BYTES;
 use format::record::Record;
@@ -86,7 +86,7 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
         lower_identity(&mut image, 11_382, 11_000);
         let report = image.check_with(&all(0));
         silent(&report, None)?;
-        let behind: Vec<&check::IdentityResult> =
+        let behind: Vec<&findings::IdentityResult> =
             report.beyond.identities.iter().filter(|result| result.is_behind()).collect();
         match behind.as_slice() {
             [only] if only.column == "AddressID" && only.current() == Some(11_000) && only.farthest == Some(11_382) => {

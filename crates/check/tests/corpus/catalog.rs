@@ -1,9 +1,11 @@
 //! Tests of references between base tables. In real files, every reference must be intact and of a known class. A
 //! damaged reference must be reported.
 
-use check::{CatalogReference, Finding, Options, Report, Scope, catalog_references};
-use libtest_mimic::{Failed, Trial};
 use std::borrow::Cow;
+
+use check::{CatalogReference, catalog_references};
+use findings::{Finding, Options, Report, Scope};
+use libtest_mimic::{Failed, Trial};
 
 use crate::Corpus;
 use crate::base_table::BaseTable;

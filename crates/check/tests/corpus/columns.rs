@@ -5,7 +5,7 @@
 mod legal;
 
 use catalog::{Database, Level, Rowset, RowsetColumn, Stored, TableColumn, UnitKind};
-use check::{Options, Report};
+use findings::{Options, Report};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::lob::{Fragment, Node};
 use format::page::PAGE_BYTES;

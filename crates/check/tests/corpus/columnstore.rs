@@ -2,7 +2,7 @@
 //! index as a columnstore index.
 
 use catalog::{Columnstore, Database, Dictionary, IndexType, RowGroup, Segment};
-use check::Options;
+use findings::Options;
 use libtest_mimic::{Failed, Trial};
 
 use crate::damage::ADVENTURE_WORKS;

@@ -9,7 +9,7 @@ mod writer;
 use std::collections::BTreeSet;
 
 use catalog::{Database, Rowset};
-use check::Report;
+use findings::Report;
 use format::compressed::{CdRecord, CompressionInfo, Descriptor};
 use format::{PageBytes, PageId};
 use libtest_mimic::{Failed, Trial};

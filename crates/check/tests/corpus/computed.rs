@@ -2,7 +2,7 @@
 //! due twelve days after its date, so the tests declare the due date as a computed column in the catalog.
 
 use catalog::{Database, Expression, ExpressionKind};
-use check::Report;
+use findings::Report;
 use libtest_mimic::{Failed, Trial};
 
 use crate::Corpus;
@@ -46,7 +46,7 @@ fn is(found: &[String], expected: &[&str]) -> Result<(), Failed> {
 }
 
 fn findings(report: &Report) -> Vec<String> {
-    let text = |finding: &check::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
+    let text = |finding: &findings::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
     report.findings.iter().map(|finding| text(&finding)).collect()
 }
 

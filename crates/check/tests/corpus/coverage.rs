@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use check::{Report, registry};
+use findings::{Report, registry};
 
 /// IDs of the checks and limits that damage has triggered in this run.
 static GIVEN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());

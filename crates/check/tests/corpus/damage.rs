@@ -9,7 +9,7 @@ mod order;
 mod pages;
 mod trees;
 
-use check::Report;
+use findings::Report;
 use format::allocation::{IamHeader, PfsByte, bitmap, set_bits};
 use format::page::PAGE_BYTES;
 use format::record::Record;

@@ -2,7 +2,7 @@
 //! checks, the XML documents of a table are also compared with the table's XML index (8907, 8908).
 
 use catalog::{Database, Level, RowsetColumn, Stored, UnitKind};
-use check::{Options, Report};
+use findings::{Options, Report};
 use format::Page;
 use format::record::Record;
 use libtest_mimic::{Failed, Trial};

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use format::page::PAGE_BYTES;
 use libtest_mimic::{Failed, Trial};
 

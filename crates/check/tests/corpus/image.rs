@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use catalog::{AllocUnit, Database, UnitKind};
-use check::{Options, Progress, Report, Silent};
+use check::{Progress, Silent};
+use findings::{Options, Report};
 use format::page::{PAGE_BYTES, page_flags};
 use format::protection::{self, undo_torn_bits};
 use format::slots::SlotOrder;

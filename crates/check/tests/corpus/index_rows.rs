@@ -4,7 +4,7 @@
 
 mod details;
 
-use check::{Options, Report};
+use findings::{Options, Report};
 use format::RecordId;
 use libtest_mimic::{Failed, Trial};
 
@@ -12,6 +12,7 @@ use crate::damage::ADVENTURE_WORKS;
 use crate::image::{Image, get16, put16, slot_at};
 use crate::rows::Rows;
 use crate::subjects;
+
 use details::details;
 
 /// A database with filtered indexes.
@@ -369,7 +370,7 @@ fn off_row() -> Result<(), Failed> {
         // If the fragment has the ID of another value, this is reported only by the checks of off-row values.
         moved.edit(page, |bytes| bytes[place - 8] ^= 1);
         let report = moved.check_as(names_are_large);
-        let is_index = |finding: &check::Finding| (8951..=8956).contains(&finding.check.msg);
+        let is_index = |finding: &findings::Finding| (8951..=8956).contains(&finding.check.msg);
         let told = report.not_verified.iter().any(|entry| entry.scope.ends_with("LastName"));
         return match told && !report.findings.is_empty() && !report.findings.iter().any(|finding| is_index(&finding)) {
             true => Ok(()),
@@ -408,7 +409,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// Asserts that the report has exactly the expected messages.
 fn agree(report: &Report, mut expected: Vec<String>) -> Result<(), Failed> {
-    let text = |finding: &check::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
+    let text = |finding: &findings::Finding| format!("{} {}", finding.check.msg, finding.text(&report.names()));
     let mut found: Vec<String> = report.findings.iter().map(|finding| text(&finding)).collect();
     found.sort();
     expected.sort();

@@ -7,7 +7,8 @@ mod ways;
 
 use std::path::PathBuf;
 
-use check::{Options, Report, Scope, Silent};
+use check::Silent;
+use findings::{Options, Report, Scope};
 use format::PAGE_BYTES;
 use libtest_mimic::{Failed, Trial};
 use source::DataFiles;

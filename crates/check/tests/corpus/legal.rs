@@ -7,7 +7,8 @@ use std::fs::OpenOptions;
 use std::io::Write;
 
 use catalog::{Level, UnitKind};
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::{PAGE_BYTES, page_flags};
 use format::{Page, PageId};

@@ -5,8 +5,8 @@ use catalog::{
     Boundary, ConstraintKind, Database, Expression, ExpressionKind, Identity, IdentityMark, IndexType, Rowset,
     RowsetColumn,
 };
-use check::registry::limits::{self, Limit};
-use check::{Options, Scope};
+use findings::registry::limits::{self, Limit};
+use findings::{Options, Scope};
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::types::{TypeInfo, xtype};
 use format::{PAGE_BYTES, PageId, PageType};

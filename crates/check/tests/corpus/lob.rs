@@ -7,7 +7,7 @@ mod special;
 use std::collections::BTreeSet;
 
 use catalog::{Database, Level, Stored, UnitKind};
-use check::Report;
+use findings::Report;
 use format::lob::{Fragment, Node, Pointer};
 use format::record::{Record, RecordKind};
 use format::types::xtype;
@@ -16,6 +16,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::image::{Image, get16, offset_of, put_page, put16, slot_at};
 use crate::subjects;
+
 use damage::kinds;
 use special::{any_threads, documents, impossible_length, only_a_ghost, overflow, rows_damaged, text_in_row};
 
@@ -287,7 +288,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-fn place_of(finding: &check::Finding) -> RecordId {
+fn place_of(finding: &findings::Finding) -> RecordId {
     RecordId { page: finding.page.unwrap_or_default(), slot: finding.slot.unwrap_or_default() }
 }
 

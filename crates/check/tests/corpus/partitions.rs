@@ -2,7 +2,7 @@
 //! that a table has a second, empty partition.
 
 use catalog::{AllocUnit, Boundary, Database, PartitionFunction, Partitioned, Rowset, UnitKind};
-use check::{Options, Report};
+use findings::{Options, Report};
 use format::types::{TypeInfo, xtype};
 use format::{AllocUnitId, PageId};
 use libtest_mimic::{Failed, Trial};

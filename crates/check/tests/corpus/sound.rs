@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 
-use check::registry::limits;
-use check::{Options, Report, RowsetCounts, Silent};
+use check::Silent;
+use findings::registry::limits;
+use findings::{Options, Report, RowsetCounts};
 use flate2::read::GzDecoder;
 use libtest_mimic::{Failed, Trial};
 use source::DataFiles;
@@ -72,7 +73,7 @@ fn later_trials(corpus: &Corpus) -> Vec<Trial> {
             let report = check::run(&files, &database, &options, &Silent);
             no_findings(&report)?;
             let unknown = [&limits::IDENTITY_MARK, &limits::COLUMN_UNKNOWN];
-            let is_unknown = |entry: &&check::NotVerified| unknown.contains(&entry.limit);
+            let is_unknown = |entry: &&findings::NotVerified| unknown.contains(&entry.limit);
             if let Some(entry) = report.not_verified.iter().find(is_unknown) {
                 return Err(format!("{entry:?}").into());
             }
@@ -115,7 +116,8 @@ pub fn no_findings(report: &Report) -> Result<(), Failed> {
 /// Asserts that every row of the base tables that refer to each other is of a known class, and that the numbers of
 /// Service Broker objects are those of a new database.
 fn catalog_is_known(report: &Report) -> Result<(), Failed> {
-    let unknown = |entry: &&check::NotVerified| matches!(entry.what.as_str(), "catalog references" | "Service Broker");
+    let unknown =
+        |entry: &&findings::NotVerified| matches!(entry.what.as_str(), "catalog references" | "Service Broker");
     let counts: Vec<u64> = report.service_broker.iter().map(|kind| kind.count).collect();
     match report.not_verified.iter().find(unknown) {
         Some(entry) => Err(format!("{entry:?}").into()),

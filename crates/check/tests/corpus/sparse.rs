@@ -3,7 +3,7 @@
 //! must give exactly the documented messages.
 
 use catalog::{Database, Level, Rowset, Stored, UnitKind};
-use check::Report;
+use findings::Report;
 use format::Page;
 use format::record::{COMPLEX, Record, status};
 use format::sparse::SparseVector;

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use catalog::{Database, StatisticsColumn, StoredStatistics, read_base_table, read_statistics};
-use check::Options;
-use check::registry::limits::{self, Limit};
+use findings::Options;
+use findings::registry::limits::{self, Limit};
 use format::PAGE_BYTES;
 use format::bytes::unsigned;
 use format::collation::CollationId;
@@ -208,7 +208,7 @@ fn extended() -> Options {
 fn is_noted(image: &Image, limit: &'static Limit) -> Result<(), Failed> {
     let report = image.check_with(&extended());
     let list = if limit.is_note() { &report.notes } else { &report.not_verified };
-    let of_statistics = |entry: &&check::NotVerified| entry.what == "statistics";
+    let of_statistics = |entry: &&findings::NotVerified| entry.what == "statistics";
     let ids: Vec<&str> = list.iter().filter(of_statistics).map(|entry| entry.limit.id).collect();
     if ids != [limit.id] || !report.findings.is_empty() {
         return Err(format!("{ids:?} {:?} {:?}", report.notes, report.not_verified).into());

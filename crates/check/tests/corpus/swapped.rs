@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use check::registry;
+use findings::registry;
 use format::allocation::{PFS_PAGES, pfs_page_of};
 use format::collation::{CollationId, Comparison, Encoding, compare};
 use format::key::KeyOrder;

@@ -9,7 +9,8 @@ mod heads;
 use std::path::Path;
 
 use catalog::Database;
-use check::{Options, Scope, Silent, facts};
+use check::{Silent, facts};
+use findings::{Options, Scope};
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use lab::Version;

@@ -1,6 +1,6 @@
 //! Facts that base tables store twice. If one of the two copies is changed, the change must be reported.
 
-use check::Report;
+use findings::Report;
 use libtest_mimic::{Failed, Trial};
 
 use crate::Corpus;

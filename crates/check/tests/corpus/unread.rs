@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use format::{PAGE_BYTES, PageId};
 use lab::description::{Column, Filegroup, Index, Table, Values};
 use lab::{Description, PageVerify, SqlType, Version};
@@ -177,7 +178,7 @@ fn answer_to_reads(files: &MemoryFiles, failure: Option<Failure>, pages_per_read
     let options = Options { max_threads: 1, constraints: true, extended_logical_checks: true, ..Options::default() };
     let report = check::run(&source, &database, &options, &Silent);
     let names = report.names();
-    let key = |finding: &check::Finding| (finding.check.msg, finding.page, finding.slot);
+    let key = |finding: &findings::Finding| (finding.check.msg, finding.page, finding.slot);
     let findings = report.findings.iter().map(|finding| (key(&finding), finding.text(&names))).collect();
     let constraints = report.beyond.constraints.iter().map(|constraint| format!("{constraint:?}"));
     let not_verified = report.not_verified.iter().map(|entry| format!("{entry:?}")).chain(constraints).collect();

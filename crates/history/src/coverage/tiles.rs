@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use check::RangeRead;
+use findings::RangeRead;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::record::stored;

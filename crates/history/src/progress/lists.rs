@@ -1,7 +1,7 @@
 //! The lists in the progress of a check. They are stored as JSON without field names. A text that is too long, or that
 //! is not a list of the expected form, is read as an empty list.
 
-use check::{Sample, phase_named};
+use findings::{Sample, phase_named};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

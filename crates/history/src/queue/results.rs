@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use check::Report;
+use findings::Report;
 use rusqlite::{Connection, Transaction, params};
 
 use super::claim::{Claim, backoff};

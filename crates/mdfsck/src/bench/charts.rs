@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use check::Sample;
+use findings::Sample;
 use report::html::{Curves, axis, escape, figure, short};
 
 use super::measure::{Measured, Run};

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use check::{Options, RecoverySummary, Report, Silent};
+use check::Silent;
+use findings::{Options, RecoverySummary, Report};
 use format::Lsn;
 use log::{EndReason, Log, LogError, Walk};
 use recovery::Stop;

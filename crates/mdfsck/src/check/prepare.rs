@@ -2,7 +2,7 @@
 
 use catalog::Database;
 use check::part::Fingerprint;
-use check::{Options, Scope};
+use findings::{Options, Scope};
 use source::backup::SetChoice;
 use source::{PageSource, Throttled};
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use check::registry::limits::{self, Limit};
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
+use findings::registry::limits::{self, Limit};
 use report::{Columns, Format};
 use serde::{Deserialize, Serialize};
 use source::backup::SetChoice;
@@ -276,7 +276,7 @@ pub(crate) struct RunArguments {
     /// tells CHECKDB. Use N for storage that needs many outstanding reads. Each reader needs one megabyte of memory and
     /// adds context switches.
     #[arg(long, value_name = "N|per-file", value_parser = readers, default_value = "auto", help_heading = RESOURCES)]
-    pub(crate) readers: check::Readers,
+    pub(crate) readers: findings::Readers,
 
     /// Bypass the system's file cache
     ///
@@ -528,11 +528,11 @@ fn set(text: &str) -> Result<SetChoice, String> {
     }
 }
 
-fn readers(text: &str) -> Result<check::Readers, String> {
+fn readers(text: &str) -> Result<findings::Readers, String> {
     match (text, text.parse()) {
-        ("auto", _) => Ok(check::Readers::Own),
-        ("per-file", _) => Ok(check::Readers::PerFile),
-        (_, Ok(count @ 1..=256)) => Ok(check::Readers::Count(count)),
+        ("auto", _) => Ok(findings::Readers::Own),
+        ("per-file", _) => Ok(findings::Readers::PerFile),
+        (_, Ok(count @ 1..=256)) => Ok(findings::Readers::Count(count)),
         _ => Err("expected per-file or a number from 1 to 256".to_owned()),
     }
 }

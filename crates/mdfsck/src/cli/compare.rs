@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use check::registry::limits::Limit;
 use clap::Args;
+use findings::registry::limits::Limit;
 
 use super::check::LimitId;
 use super::{CheckArguments, OUTPUT, RecoveryArguments, RunArguments, ScopeArguments, StopArguments};

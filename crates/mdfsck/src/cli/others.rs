@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-
-use super::recovery::RECOVERY;
-use check::registry::limits::Limit;
+use findings::registry::limits::Limit;
 
 use super::check::{LimitId, SCOPE};
+use super::recovery::RECOVERY;
 use super::{
     CarveArguments, CheckArguments, Constraints, DatabaseArguments, LikeArguments, OUTPUT, RunArguments, StopArguments,
 };

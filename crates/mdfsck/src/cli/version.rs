@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
-use check::HashKey;
 use check::part::{Digest, digest};
+use sums::HashKey;
 
 /// The version of this program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use check::registry::limits::Limit;
 use clap::Args;
+use findings::registry::limits::Limit;
 
 use super::check::LimitId;
 use super::{ListenerArguments, NamingArguments, OUTPUT, RESOURCES};

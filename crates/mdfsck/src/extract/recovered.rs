@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use catalog::{Boot, Database};
-use check::{Options, RecoveryState, Silent};
+use check::Silent;
+use findings::{Options, RecoveryState};
 use format::boot::shut_down;
 use format::protection::{seal, undo_torn_bits, verify};
 use format::{Lsn, PAGE_BYTES, PageBytes, PageId};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use check::{RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary};
+use findings::{RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use recovery::{Analysis, Applied, Misfit, Recovery};
 
 use super::Outcome;

@@ -8,11 +8,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use catalog::Database;
-use check::{HashKey, part};
+use check::part;
 use format::PageId;
 use parts::SourceFile;
 use serde::{Deserialize, Serialize};
 use source::{PageSource, storage};
+use sums::HashKey;
 
 use crate::check::What;
 use crate::cli::CheckArguments;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use check::part::{SumsError, Sweeper, sweeper};
-use check::{FileRange, HashKey};
+use findings::FileRange;
 use format::page::PAGE_BYTES;
 use parts::{Folder, Image, MapsWriter, PartsError, Piece, Plan, PlanId, SourceFile, Task, VERSION, listed, new_key};
 use report::parts::{PlanView, StatusView};
+use sums::HashKey;
 
 use super::{Common, Planned, Spread, files_of};
 use crate::check::{self as checking, What};
@@ -123,7 +124,7 @@ pub(super) fn make(
     let plan = plan_of(
         id,
         Planned { has_audit: audit.is_some(), ..Planned::of(check, what) },
-        check::database_name(source, &prepared.database),
+        findings::database_name(source, &prepared.database),
         (files, Image::new(prepared.catalog, fingerprint)),
         &ranges,
     );

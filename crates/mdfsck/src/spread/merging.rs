@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use catalog::Database;
 use check::part::{Part as Sums, Rounds, SumsError, Surveyed};
-use check::{FileRange, Options, Report};
+use findings::{FileRange, Options, Report};
 use parts::{Gathered, MOST_ROUNDS, Part, PartsError, Task};
 use source::PageSource;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use check::part::{Sweeper, sweeper};
-use check::{FileRange, RangeRead, Report};
+use findings::{FileRange, RangeRead, Report};
 use history::windows::pace::{Pace, Swept};
 use history::windows::promise::{Range, put_in_order};
 use history::windows::{Done, Known, PartRow, Window};

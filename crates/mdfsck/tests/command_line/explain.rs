@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use check::registry::{self, limits};
+use findings::registry::{self, limits};
 use libtest_mimic::Failed;
 use serde_json::Value;
 

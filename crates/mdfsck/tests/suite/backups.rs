@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use lab::backup::{BackedUp, BackupOptions, Base, Container, Set, backup};
 use lab::damage::{Kind, damage};
 use lab::description::Filegroup;
@@ -320,7 +321,7 @@ fn write_files(files: &[PathBuf], step: u8, only: &[u16], options: BackupOptions
 }
 
 /// The location and message of each finding.
-fn places_of(report: &check::Report) -> Vec<String> {
+fn places_of(report: &findings::Report) -> Vec<String> {
     report.findings.iter().map(|finding| finding.text(&report.names())).collect()
 }
 

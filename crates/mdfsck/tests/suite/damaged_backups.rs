@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use lab::backup::{BackedUp, BackupOptions, Base, Container, Set, backup};
 use lab::{Version, orders};
 use source::{BackupPages, OpenError};

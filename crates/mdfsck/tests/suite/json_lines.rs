@@ -11,7 +11,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use format::boot::status::CLEAN_SHUTDOWN;
 use format::page::PAGE_BYTES;
 use lab::backup::{BackupOptions, Base, Container, Set, backup};

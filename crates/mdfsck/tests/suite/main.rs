@@ -7,6 +7,7 @@ mod damaged_backups;
 mod evidence;
 mod faults;
 mod hostile_backups;
+mod imports;
 mod json_lines;
 mod log_text;
 mod memory;

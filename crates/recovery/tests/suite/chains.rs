@@ -163,7 +163,7 @@ fn compare(found: Tables, expected: Tables, name: &str) {
 /// Asserts that a check of the restored database reports no findings.
 fn assert_sound(source: &RecoveredPages<'_>, name: &str) {
     let database = catalog::load(source);
-    let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
+    let options = findings::Options { max_threads: 1, constraints: true, ..findings::Options::default() };
     let report = check::run(source, &database, &options, &check::Silent);
     let names = report.names();
     let found: Vec<String> = report.findings.iter().map(|finding| finding.text(&names)).collect();
@@ -485,7 +485,7 @@ fn any_log_backup_is_applied_or_refused() {
             }
             let recovered = RecoveredPages::new(&restore.pages, recovery);
             let database = catalog::load(&recovered);
-            let options = check::Options { max_threads: 1, ..check::Options::default() };
+            let options = findings::Options { max_threads: 1, ..findings::Options::default() };
             drop(check::run(&recovered, &database, &options, &check::Silent));
         }
         std::fs::write(target, &sound).unwrap();

@@ -63,7 +63,7 @@ fn real_databases_in_use_are_recovered_without_a_contradiction() {
         let recovered = RecoveredPages::new(&source, recovery);
         let database = catalog::load(&recovered);
         assert!(recovered.in_flight().is_some_and(<[_]>::is_empty));
-        let report = check::run(&recovered, &database, &check::Options::default(), &check::Silent);
+        let report = check::run(&recovered, &database, &findings::Options::default(), &check::Silent);
         assert_eq!((report.findings.len(), report.demoted.len()), (0, 0), "{name}");
     }
     if !pairs.is_empty() {

@@ -88,7 +88,7 @@ impl Compared {
         let applied = &recovery.applied;
         assert!(applied.not_recovered.is_empty() && applied.transactions_not_undone == 0, "{name}: {applied:?}");
         let restored = RecoveredPages::new(&restore.pages, recovery);
-        let report = check::run(&restored, &catalog::load(&restored), &check::Options::default(), &check::Silent);
+        let report = check::run(&restored, &catalog::load(&restored), &findings::Options::default(), &check::Silent);
         let names = report.names();
         let found: Vec<String> = report.findings.iter().map(|finding| finding.text(&names)).collect();
         assert_eq!((found, report.demoted.len()), (Vec::new(), 0), "{name}");
@@ -399,7 +399,7 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                         // The check runs once for each pair of consecutive commits, because all points in time between
                         // two commits use the same log.
                         if moment == *time {
-                            let options = check::Options { max_threads: 1, ..check::Options::default() };
+                            let options = findings::Options { max_threads: 1, ..findings::Options::default() };
                             let report = check::run(restored, &catalog::load(restored), &options, &check::Silent);
                             let names = report.names();
                             let found: Vec<_> = report.findings.iter().map(|finding| finding.text(&names)).collect();

@@ -125,7 +125,7 @@ fn a_log_in_several_files_in_any_order_recovers_as_that_in_one() {
 /// Asserts that a check of the recovered database reports no findings.
 fn assert_sound(source: &dyn PageSource, seed: u64) {
     let database = catalog::load(source);
-    let options = check::Options { max_threads: 1, constraints: true, ..check::Options::default() };
+    let options = findings::Options { max_threads: 1, constraints: true, ..findings::Options::default() };
     let report = check::run(source, &database, &options, &check::Silent);
     let names = report.names();
     let found: Vec<String> = report.findings.iter().map(|finding| finding.text(&names)).collect();
@@ -335,7 +335,7 @@ fn any_log_is_applied_or_refused() {
             }
             let recovered = RecoveredPages::new(&source, recovery);
             let database = catalog::load(&recovered);
-            let options = check::Options { max_threads: 1, ..check::Options::default() };
+            let options = findings::Options { max_threads: 1, ..findings::Options::default() };
             drop(check::run(&recovered, &database, &options, &check::Silent));
         }
     }

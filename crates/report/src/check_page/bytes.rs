@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use check::Finding;
+use findings::Finding;
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use serde::Serialize;

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use check::registry::{Check, Phase};
-use check::{Finding, Report};
+use findings::registry::{Check, Phase};
+use findings::{Finding, Report};
 use serde::Serialize;
 
 use super::bytes::{Bytes, PageBytesReader};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use check::Report;
+use ::findings::Report;
 use format::PAGE_BYTES;
 use serde::Serialize;
 
@@ -183,8 +183,8 @@ pub(super) fn commands(page: &CheckPage<'_>) -> Vec<Command> {
 
 /// The cost of each phase.
 pub(super) fn phases(report: &Report) -> Vec<Phase> {
-    let phase = |phase: &check::PhaseStatistics| Phase {
-        name: check::phase_words(phase.name),
+    let phase = |phase: &::findings::PhaseStatistics| Phase {
+        name: ::findings::phase_words(phase.name),
         seconds: phase.seconds,
         megabytes: phase.bytes as f64 / 1e6,
         cpu_seconds: phase.cpu_user_seconds.zip(phase.cpu_system_seconds).map(|(user, system)| user + system),

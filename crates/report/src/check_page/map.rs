@@ -5,7 +5,7 @@ use std::io;
 use std::io::Write;
 
 use catalog::Database;
-use check::{MapOwner, PageMap, Report};
+use findings::{MapOwner, PageMap, Report};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use format::PageId;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use check::registry::limits::{self, Limit};
-use check::{NotVerified as Entry, Report};
+use findings::registry::limits::{self, Limit};
+use findings::{NotVerified as Entry, Report};
 use serde::Serialize;
 
 use crate::causes::{by_cause, split};

@@ -1,7 +1,7 @@
 use std::io::Read as _;
 use std::time::Instant;
 
-use check::{
+use ::findings::{
     FileSummary, Finding, MAX_OWNERS, MAX_RUNS, MapOfFile, MapOwner, MapRun, MapState, NotVerified, PageMap, registry,
 };
 use format::PageId;

@@ -116,7 +116,7 @@ impl Message {
     pub(super) fn of_text(text: &str) -> Option<Self> {
         let (number, _) = template::of_any(cut(text, LONGEST))?;
         let state = 0;
-        Some(Self { is_number_inferred: true, ..Self::new(number, check::registry::LEVEL, state, text, None) })
+        Some(Self { is_number_inferred: true, ..Self::new(number, findings::registry::LEVEL, state, text, None) })
     }
 
     pub(super) fn key(&self) -> Key {

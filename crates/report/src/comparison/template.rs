@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use check::registry::ALL;
+use findings::registry::ALL;
 use format::PageId;
 
 use super::message::Place;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use check::registry::{self, limits};
-use check::{Finding, Owner, Report};
+use findings::registry::{self, limits};
+use findings::{Finding, Owner, Report};
 use format::{AllocUnitId, PageId};
 
 use super::*;

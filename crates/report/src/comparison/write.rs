@@ -2,7 +2,7 @@
 
 use std::io;
 
-use check::Report;
+use findings::Report;
 
 use super::{Comparison, Counted, Entry, Form, MOST_MESSAGES, Message, Place, Results, State, Subject};
 use crate::json::comparison::{

@@ -1,6 +1,6 @@
 //! Findings of a history on a page, by object and check.
 
-use check::registry::Check;
+use findings::registry::Check;
 use history::query::FindingRow;
 use serde::Serialize;
 

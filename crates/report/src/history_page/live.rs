@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use check::{Sample, phase_words};
+use findings::{Sample, phase_words};
 use history::progress::{RunningCheck, Swept, SweptFile, Which};
 use history::{History, Result};
 use serde::Serialize;

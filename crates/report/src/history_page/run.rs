@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use check::registry::limits::Limit;
+use findings::registry::limits::Limit;
 use history::estate::NotVerifiedRow;
 use history::query::RunRow;
 use history::{History, Result};

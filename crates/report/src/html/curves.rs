@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use check::{Sample, phase_words};
+use findings::{Sample, phase_words};
 
 use super::{axis, escape, figure, short};
 

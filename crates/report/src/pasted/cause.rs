@@ -1,6 +1,6 @@
 //! The order of causes: what is damaged below comes before what fails above it.
 
-use check::registry::{Phase, ReportOrder};
+use findings::registry::{Phase, ReportOrder};
 
 use super::Explained;
 

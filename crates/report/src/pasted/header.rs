@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use check::registry::{self, Check};
+use findings::registry::{self, Check};
 
 use super::Explained;
 use crate::heading::{Heading, LEVELS, LONGEST_LABEL, digits};

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use check::registry::{Class, Phase, Repair};
-use check::{Finding, Report, RowsetCounts};
+use findings::registry::{Class, Phase, Repair};
+use findings::{Finding, Report, RowsetCounts};
 use format::PageId;
 
 use super::lines::{Lines, counted};

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use check::registry::Check;
-use check::registry::limits::Limit;
-use check::{Finding, RecoveryState, Report, Scope};
+use findings::registry::Check;
+use findings::registry::limits::Limit;
+use findings::{Finding, RecoveryState, Report, Scope};
 use format::{PageId, version};
 
 use super::Commands;

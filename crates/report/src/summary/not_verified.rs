@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use check::registry::limits::{self, Limit};
-use check::{Finding, NotVerified, Report};
+use findings::registry::limits::{self, Limit};
+use findings::{Finding, NotVerified, Report};
 
 use super::lines::{Lines, counted, grouped};
 use crate::causes::{by_cause, split};

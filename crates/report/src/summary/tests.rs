@@ -1,8 +1,8 @@
 //! Tests of whole summaries, at two widths.
 
 use catalog::UnitKind;
-use check::registry::{self, limits};
-use check::{BackupSummary, Finding, NotVerified, Owner, Report, RowsetCounts, Warning};
+use findings::registry::{self, limits};
+use findings::{BackupSummary, Finding, NotVerified, Owner, Report, RowsetCounts, Warning};
 use format::{AllocUnitId, PageId};
 
 use super::{Commands, Style, write};

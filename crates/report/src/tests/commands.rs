@@ -1,7 +1,7 @@
 //! Tests of the lines that each command prints for a sound database, and of the options that change these lines.
 
-use check::registry::{self, Check};
-use check::{FileTotals, Finding, Report, RowsetCounts, Scope, UnitFileTotals};
+use findings::registry::{self, Check};
+use findings::{FileTotals, Finding, Report, RowsetCounts, Scope, UnitFileTotals};
 use format::PageId;
 
 use super::{QUIET, TABLE};

@@ -1,6 +1,6 @@
 //! Tests of DBCC's output other than its text: TABLERESULTS, the estimate, the line in the error log.
 
-use check::{Estimate, Finding, Report, Scope, registry};
+use findings::{Estimate, Finding, Report, Scope, registry};
 use format::PageId;
 
 use super::{QUIET, TABLE};
@@ -186,7 +186,7 @@ fn a_run_that_lost_facts_says_so_before_its_summary_and_counts_no_error() {
     let mut report = report("Shop", 5);
     assert!(!shown(Format::Text, &report, View::default()).contains("Msg "));
     let limit = &registry::limits::TREE_KEY_BOUNDS_LOST;
-    report.not_verified = vec![check::NotVerified { limit, ..super::not_verified("key bounds", "database", 12) }];
+    report.not_verified = vec![findings::NotVerified { limit, ..super::not_verified("key bounds", "database", 12) }];
     let text = shown(Format::Text, &report, View::default());
     let lines = "Msg 8921, Level 16, State 1, Line 1\nCheck terminated. A failure was detected while collecting facts. Possibly \
                  tempdb out of space or a system table is inconsistent. Check previous errors.\nCHECKDB found 0 allocation errors \

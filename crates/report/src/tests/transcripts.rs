@@ -1,6 +1,6 @@
 //! Tests against output that real servers printed.
 
-use check::{Finding, Owner, Report, registry};
+use findings::{Finding, Owner, Report, registry};
 use format::{AllocUnitId, PageId};
 
 use super::{QUIET, TABLE};
@@ -137,7 +137,7 @@ fn rows_of_case_16() {
 #[test]
 fn checktable_rows_come_in_the_order_of_case_21() {
     let mut report = case_16();
-    report.options.scope = check::Scope::Tables(vec![901_578_250]);
+    report.options.scope = findings::Scope::Tables(vec![901_578_250]);
     let text = shown(TABLE, &report, View::default());
     let numbers: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
     assert_eq!(numbers, ["2593", "8939", "8928", "8980", "8990"]);

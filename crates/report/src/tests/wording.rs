@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalog::UnitKind;
-use check::registry::{self, Check, Phase};
-use check::{ErrorCounts, Finding, Names, NotVerified, Owner, Scope, Value};
+use findings::registry::{self, Check, Phase};
+use findings::{ErrorCounts, Finding, Names, NotVerified, Owner, Scope, Value};
 use format::{AllocUnitId, PageId};
 
 use crate::errorlog::{self, Statement};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use check::{Options, Report, Scope};
+use findings::{Options, Report, Scope};
 use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use report::{Format, View};
 use trials::mutate::Random;

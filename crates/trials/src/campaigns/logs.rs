@@ -4,12 +4,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use check::registry;
+use findings::registry;
 use format::Lsn;
 use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use log::{History, Log, Walk};
 use source::MemoryFiles;
+use trials::in_use::{self, Recovered, contents, in_memory, live_rows, recover};
+use trials::log_layout::Layout;
 use trials::mutate::Random;
 
 use super::{ANOTHER, Bench};
@@ -18,8 +20,6 @@ use crate::log_faults::{Changed, changed};
 use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, check_pages, folder, store};
-use trials::in_use::{self, Recovered, contents, in_memory, live_rows, recover};
-use trials::log_layout::Layout;
 
 /// The number of consecutive trials that use the same database.
 const TRIALS_PER_DATABASE: u64 = 100;

@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::page::PAGE_BYTES;
 use format::{Page, PageBytes, PageId, PageType};
 use lab::PageVerify;

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use check::{Options, Readers, Scope, Silent};
+use check::Silent;
+use findings::{Options, Readers, Scope};
 use lab::backup::{BackupOptions, Base, Container, Set, backup};
 use source::{PageSource, Throttled};
 use trials::mutate::{PageRole, Random};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 
 /// The number of bytes before the data of each change: the offset of the change (4 bytes) and the length of the data (1
 /// byte).

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use format::PageId;
 use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;

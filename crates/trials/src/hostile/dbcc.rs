@@ -1,7 +1,6 @@
 //! The results of DBCC CHECKDB, which `mdfsck compare-dbcc` reads.
 
-use check::registry;
-use check::{Finding, Report};
+use findings::{Finding, Report, registry};
 use format::PageId;
 use report::comparison::{self, Results, State};
 

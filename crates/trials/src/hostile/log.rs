@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use lab::PageVerify;
 use lab::workload::{Flush, Spec, Stop};
 use log::{History, Log, Walk};

@@ -3,9 +3,11 @@
 use std::sync::LazyLock;
 
 use catalog::Database;
+use check::Silent;
 use check::part::{Part, SumsError, frames, merge, sweeper};
-use check::{FileRange, HashKey, Options, Silent};
+use findings::{FileRange, Options};
 use source::MemoryFiles;
+use sums::HashKey;
 
 /// The head of the part, that is its first bytes. The hashes in the part also cover the head.
 const HEAD: &[u8] = b"hostile";

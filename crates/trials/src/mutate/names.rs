@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use check::{Finding, Report};
+use findings::{Finding, Report};
 use format::PageId;
 
 /// Whether a finding of `report` names one of `pages`. The page ID may be in the text of the finding, or in one of the

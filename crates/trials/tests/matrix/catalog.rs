@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use check::Report;
+use findings::Report;
 use lab::description::{Filegroup, Table};
 use lab::specimens::specimen;
 use lab::{Description, PageVerify, Version};

@@ -10,7 +10,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::allocation::PfsByte;
 use format::fields::{Field, Place, Structure, Width, instances};
 use format::log::{Block, Change, LogRecord, Operation, vlf};

@@ -8,8 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use check::registry::Class;
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::registry::Class;
+use findings::{Options, Report};
 use format::page::page_flags;
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageId};
@@ -157,7 +158,7 @@ impl Subject {
             return Verdict::Slow(elapsed);
         }
         if let Some(first) = report.findings.first() {
-            let names = |finding: &check::Finding| names_any(finding, &report, damaged);
+            let names = |finding: &findings::Finding| names_any(finding, &report, damaged);
             // The first finding with a page is judged, because some messages name no place. A finding of the class
             // `Uncounted` only continues the finding before it, so both are judged together.
             let places = || report.findings.iter().skip_while(|finding| finding.page.is_none());

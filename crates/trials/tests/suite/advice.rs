@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 
 use advise::backups::Backups;
 use advise::{Plan, Request, Step};
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::page::PAGE_BYTES;
 use format::{Page, PageBytes, PageId};
 use script::{Definitions, Script};

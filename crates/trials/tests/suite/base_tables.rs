@@ -1,10 +1,12 @@
 //! Base tables with stale row counts, and base tables without their last pages.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use crate::image::Image;
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::Page;
 use lab::{Version, orders};
+
+use crate::image::Image;
 
 const SYSRSCOLS: u32 = 3;
 const SYSROWSETS: u32 = 5;

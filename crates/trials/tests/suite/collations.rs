@@ -1,7 +1,8 @@
 //! Indexes on names in alphabets whose sort order differs from that of ASCII.
 #![allow(clippy::unwrap_used)]
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::collation::CollationId;
 use format::{Page, PageId, PageType};
 use lab::alphabet;

@@ -1,11 +1,11 @@
 //! A check must find each kind of damage, and report it by an expected message that names the damaged page.
 #![allow(clippy::unwrap_used)]
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
-use std::borrow::Cow;
-
-use check::{Finding, Options, Silent};
+use check::Silent;
+use findings::{Finding, Options};
 use lab::backup::{BackupOptions, Base, Set, backup};
 use lab::damage::{Damage, Kind, damage};
 use lab::{PageVerify, Version, orders};

@@ -5,14 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::image::Image;
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::page::page_flags;
 use format::protection::verify;
 use format::{PAGE_BYTES, Page, PageBytes};
 use lab::backup::{BackupOptions, Set, backup};
 use lab::{Description, Version, orders};
 use trials::mutate::seal;
+
+use crate::image::Image;
 
 /// The page flag of encrypted pages. SQL Server was observed to set it.
 const ENCRYPTED: u16 = 0x800;
@@ -92,7 +94,7 @@ fn found(report: &Report) -> Vec<(u16, u32)> {
 }
 
 fn note(report: &Report, what: &str, reason: &str) -> u64 {
-    let is_it = |entry: &&check::NotVerified| entry.what == what && entry.reason.contains(reason);
+    let is_it = |entry: &&findings::NotVerified| entry.what == what && entry.reason.contains(reason);
     report.not_verified.iter().filter(is_it).map(|entry| entry.count).sum()
 }
 

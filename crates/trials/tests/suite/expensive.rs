@@ -2,7 +2,8 @@
 //! Options such as the number of threads must not change the report.
 #![allow(clippy::unwrap_used)]
 
-use check::{Options, Readers, Report, Silent};
+use check::Silent;
+use findings::{Options, Readers, Report};
 use lab::description::{Column, Expression, Filter, Index, Table, Values};
 use lab::{Description, SqlType, Version, orders};
 

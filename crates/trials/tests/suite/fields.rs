@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use catalog::{Database, Level, Stored};
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::fields::{Structure, instances};
 use format::record::Record;
 use format::{Page, PageBytes, PageId, PageType};
@@ -148,7 +149,7 @@ fn a_null_over_bytes_that_were_kept_is_null() {
 #[ignore = "full tier: takes seconds"]
 fn a_sparse_vector_that_no_longer_begins_as_one_is_not_verified() {
     let files = database(sparse_table());
-    let is_unknown = |entry: &&check::NotVerified| entry.reason.contains("unknown form");
+    let is_unknown = |entry: &&findings::NotVerified| entry.reason.contains("unknown form");
     assert_eq!(check(&files, false).not_verified.iter().filter(is_unknown).count(), 0);
     let loaded = catalog::load(&files);
     let mut seen = 0;

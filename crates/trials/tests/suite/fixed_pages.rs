@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
 use lab::specimens::specimen;
 use lab::{PageVerify, Version};
@@ -29,7 +30,7 @@ fn check(version: Version, file: usize, page: usize, change: impl FnOnce(&mut Pa
 
 /// The message numbers of findings that name a page.
 fn about(report: &Report, page: PageId) -> Vec<u16> {
-    let names = |finding: &check::Finding| [finding.page, finding.ref_page].contains(&Some(page));
+    let names = |finding: &findings::Finding| [finding.page, finding.ref_page].contains(&Some(page));
     report.findings.iter().filter(|finding| names(finding)).map(|finding| finding.check.msg).collect()
 }
 
@@ -47,7 +48,7 @@ fn a_boot_page_that_leads_to_no_page_of_sysallocunits_is_named() {
         });
         let found = about(&report, PageId::BOOT);
         assert!(matches!(found[..], [7984..=7987]), "{first}: {found:?}");
-        let is_told = |entry: &check::NotVerified| entry.reason.contains("dbi_firstSysIndexes in boot page (1:9)");
+        let is_told = |entry: &findings::NotVerified| entry.reason.contains("dbi_firstSysIndexes in boot page (1:9)");
         assert!(report.not_verified.iter().any(is_told), "{first}");
     }
 }
@@ -60,7 +61,7 @@ fn a_boot_page_whose_version_is_not_that_of_the_catalog_is_named() {
             page[at..at + 2].copy_from_slice(&other.to_le_bytes());
         });
         assert_eq!(about(&report, PageId::BOOT), [8930], "{other}");
-        let is_told = |entry: &check::NotVerified| entry.scope == "boot page (1:9), dbi_version";
+        let is_told = |entry: &findings::NotVerified| entry.scope == "boot page (1:9), dbi_version";
         assert!(report.not_verified.iter().any(is_told), "{other}");
     }
 }

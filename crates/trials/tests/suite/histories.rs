@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use format::{PAGE_BYTES, Page, RecordId, protection};
 use lab::{Version, histories::histories};
 use rows::{Reader, Scan, ScanOptions, Table};
@@ -26,7 +27,7 @@ fn check(file: &Path, options: &Options) -> (BTreeSet<(String, u16)>, usize) {
     assert!(limits.is_empty() && report.read_errors.is_empty(), "{limits:#?} {:?}", report.read_errors);
     let object = |id: Option<i32>| database.object_name(id.unwrap_or_default());
     let findings = report.findings.iter().map(|finding| (object(finding.object_id()), finding.check.msg)).collect();
-    let is_kept = |result: &&check::ConstraintResult| result.is_verified && result.violations == 0;
+    let is_kept = |result: &&findings::ConstraintResult| result.is_verified && result.violations == 0;
     (findings, report.beyond.constraints.iter().filter(is_kept).count())
 }
 

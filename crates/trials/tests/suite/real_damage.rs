@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use check::{Finding, Options, Report, Silent};
+use check::Silent;
+use findings::{Finding, Options, Report};
 use format::protection::undo_torn_bits;
 use format::{Page, PageId, PageType};
 use lab::damage::{Kind, damage};

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use catalog::Database;
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
 use lab::{PageVerify, Version, orders, specimens};

@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use format::PAGE_BYTES;
 use lab::description::Filegroup;
 use lab::{Version, orders};

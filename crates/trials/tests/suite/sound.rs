@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use lab::description::{Column, Compression, Filter, Index, Table, Values};
 use lab::{Description, SqlType, Version, entries, many_tables, orders, shapes};
 
@@ -25,7 +26,7 @@ fn prove_sound(description: &Description) -> Report {
     assert!(findings.is_empty(), "{} ({:?}): {findings:#?}", description.name, description.version);
     assert!(report.read_errors.is_empty(), "{:?}", report.read_errors);
     let constraints: usize = description.tables.iter().map(|table| table.checks.len() + table.foreign_keys.len()).sum();
-    let verified = |result: &&check::ConstraintResult| result.is_verified && result.violations == 0;
+    let verified = |result: &&findings::ConstraintResult| result.is_verified && result.violations == 0;
     assert_eq!(report.beyond.constraints.iter().filter(verified).count(), constraints, "{:?}", report.beyond);
     for (name, rows) in &written.tables {
         let parts = report.rowsets.iter().filter(|rowset| &rowset.name == name && rowset.index_id < 2);
@@ -94,7 +95,7 @@ fn many_tables_of_each_version_are_sound() {
     for (version, seed) in Version::ALL.into_iter().zip(3..) {
         let report = prove_sound(&many_tables::many_tables(version, seed, 260, 5, 90));
         let user_indexes =
-            |counts: &&check::RowsetCounts| counts.index_id > 1 && counts.name.ends_with(char::is_numeric);
+            |counts: &&findings::RowsetCounts| counts.index_id > 1 && counts.name.ends_with(char::is_numeric);
         assert!(report.rowsets.iter().filter(user_indexes).count() >= 5 * 260);
         assert!(report.beyond.identities.iter().filter(|identity| identity.farthest.is_some()).count() > 10);
     }
@@ -165,7 +166,7 @@ fn constraints_that_do_not_hold_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(&description, folder.path()).unwrap();
     let report = check(folder.path(), &written);
-    let is_of_constraint = |finding: &check::Finding| finding.check.id.contains("constraint");
+    let is_of_constraint = |finding: &findings::Finding| finding.check.id.contains("constraint");
     let others: Vec<_> = report.findings.iter().filter(|finding| !is_of_constraint(finding)).collect();
     assert!(others.is_empty() && !report.findings.is_empty(), "{others:?}");
     let violations = |name: &str| report.beyond.constraints.iter().find(|c| c.name == name).map(|c| c.violations);

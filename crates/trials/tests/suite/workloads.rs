@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-use check::{Options, Report, Silent};
+use check::Silent;
+use findings::{Options, Report};
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
 use lab::{PageVerify, Version};
 use log::{Event, History, Log, Outcome, Walk};

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use findings::registry::{self, limits};
+use findings::{Finding, Owner};
 use format::allocation::{EXTENT_PAGES, FixedPage, INTERVAL_PAGES, PfsByte, bitmap, set_bits};
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId};
 use source::read_settled;
+use sums::spill::Sorter;
 
 use super::links::out_of_range;
 use super::{Follower, IamPage, MAX_BEYOND_PER_PAGE, is_missing};
-use crate::audit;
-use crate::finding::{Finding, Owner};
-use crate::registry::{self, limits};
-use crate::spill::Sorter;
+use crate::basis::units::UnitIndex;
+use crate::page::audit;
 use crate::survey::claims::{Claim, Interval, Intervals};
 use crate::survey::maps::{FileMap, Single};
-use crate::units::UnitIndex;
 
 impl Follower<'_> {
     /// Reports pages of a chain that have the ID of another unit: 8959. Assigns such a page to the unit of the chain,

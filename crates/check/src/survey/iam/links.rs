@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use findings::{Finding, Owner, registry};
 use format::PageId;
 
 use super::{Follower, IamPage, is_missing};
-use crate::finding::{Finding, Owner};
-use crate::registry::{self};
-use crate::units::UnitIndex;
+use crate::basis::units::UnitIndex;
 
 impl Follower<'_> {
     /// Checks the catalog's pointers to first IAM pages: 8968, 2575.

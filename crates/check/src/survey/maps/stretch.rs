@@ -1,10 +1,10 @@
 //! Encodes the maps of a range of a file, for a process that does not read the allocation pages itself.
 
+use findings::FileRange;
 use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES};
+use sums::wire::{Input, Output, SumsError, Wire, wire};
 
 use super::{FileMap, Single};
-use crate::ranges::FileRange;
-use crate::wire::{Input, Output, SumsError, Wire, wire};
 
 wire!(Single { unit, is_iam });
 

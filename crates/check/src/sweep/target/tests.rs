@@ -1,15 +1,14 @@
 use catalog::Database;
+use findings::{Coverage, Options, Scope};
 use lab::Version;
 use source::{MemoryFiles, PageSource};
+use sums::spill::TempStore;
 
 use super::*;
-use crate::coverage::Coverage;
-use crate::ledger::FindingCollector;
-use crate::options::{Options, Scope};
-use crate::spill::TempStore;
+use crate::basis::ledger::FindingCollector;
+use crate::basis::units::Units;
 use crate::survey::survey;
 use crate::test_pages::ids;
-use crate::units::Units;
 
 /// A database written by crate `lab`, in one file.
 fn written() -> MemoryFiles {

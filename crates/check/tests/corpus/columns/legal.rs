@@ -1,7 +1,7 @@
 //! Values that look wrong but are legal or cannot be proven wrong, and contradictions that do prove a value wrong.
 
 use catalog::Stored;
-use check::Report;
+use findings::Report;
 use format::types::xtype;
 use libtest_mimic::{Failed, Trial};
 

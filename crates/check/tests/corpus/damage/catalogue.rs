@@ -60,7 +60,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             // as usual.
             let report = image.check();
             let repair = report.findings.iter().find(|finding| finding.page == Some(PageId::new(1, page)));
-            assert!(repair.is_some_and(|finding| finding.repair() == check::registry::Repair::None));
+            assert!(repair.is_some_and(|finding| finding.repair() == findings::registry::Repair::None));
             vec![(7985, page), (5233, page), (8939, other), (ANY, 0)]
         }),
         ("sysrowsets: page type changed", |image, _| {

@@ -4,8 +4,9 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use check::registry::Phase;
-use check::{Options, Readers, Report, Scope, Silent, minimum_memory_bytes};
+use check::{Silent, minimum_memory_bytes};
+use findings::registry::Phase;
+use findings::{Options, Readers, Report, Scope};
 use lab::backup::{BackupOptions, Container, Set, backup};
 use lab::description::{Column, Filegroup, Index, Table, Values};
 use lab::{Description, PageVerify, SqlType, Version};
@@ -293,7 +294,7 @@ fn named_in_another_batch() -> Result<(), Failed> {
         let changes = subject.renamed(seed);
         let Some(damaged) = changes.of(&subject.files) else { continue };
         let expected = answer(&damaged, &all_checks());
-        damaging += u32::from(expected.contains(check::registry::limits::INDEX_DAMAGED.reason));
+        damaging += u32::from(expected.contains(findings::registry::limits::INDEX_DAMAGED.reason));
         for batches in [2, 7] {
             let found = answer(&damaged, &Options { batches, ..all_checks() });
             if found != expected {
@@ -317,7 +318,7 @@ fn claimed_twice() -> Result<(), Failed> {
             let options = Options { scope: scope.clone(), batches, ..Options::default() };
             let of_pages = |source: &dyn PageSource| {
                 let report = check::run(source, &database, &options, &Silent);
-                let of_pages = |finding: &check::Finding| finding.check.phase != Phase::Allocation;
+                let of_pages = |finding: &findings::Finding| finding.check.phase != Phase::Allocation;
                 let texts = report.findings.iter().filter(|finding| of_pages(finding));
                 texts.map(|finding| finding.text(&report.names())).collect::<Vec<_>>()
             };

@@ -73,7 +73,7 @@ fn left_of_rows(image: &Image) -> Result<(), Failed> {
         });
         let report = image.check();
         sound_but(&report, Some("forwarded rows"))?;
-        let is_told = |entry: &check::NotVerified| {
+        let is_told = |entry: &findings::NotVerified| {
             entry.what == "free-space and ghost counts in page headers" && entry.count == 1
         };
         assert!(report.not_verified.iter().any(is_told), "how the page counts them is unknown, and not reported");

@@ -111,7 +111,7 @@ pub(super) fn any_threads(image: &Image) -> Result<(), Failed> {
     let (_, (piece, ..)) = Values::find(&image, Values::data);
     image.edit_unsealed(piece.at.page.page, |bytes| bytes.fill(0));
     let texts = |max_threads| {
-        let report = image.check_with(&check::Options { max_threads, ..check::Options::default() });
+        let report = image.check_with(&findings::Options { max_threads, ..findings::Options::default() });
         report.findings.iter().map(|finding| finding.text(&report.names())).collect::<Vec<_>>()
     };
     let one = texts(1);

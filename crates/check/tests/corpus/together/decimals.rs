@@ -1,7 +1,8 @@
 //! Decimals at the limits of their precision. The rows are checked together, and then one by one. The greatest valid
 //! value of a column's type must not be reported, and the next greater value must be reported.
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use format::{Page, PageId};
 use lab::SqlType;
 use lab::description::{Column, Compression, Table, Values};

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use catalog::Database;
-use check::{Options, Silent, facts_of_pages};
+use check::{Silent, facts_of_pages};
+use findings::Options;
 use format::bytes::u16_at;
 use format::page::HEADER_BYTES;
 use format::protection::undo_torn_bits;

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use check::RangeRead;
+use findings::RangeRead;
 use history::windows::{Done, Known, Opening, Window};
 use history::{History, HistoryError, Lease};
 

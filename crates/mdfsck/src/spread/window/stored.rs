@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use check::FileRange;
 use check::part::Sweeper;
+use findings::FileRange;
 use format::page::PAGE_BYTES;
 use parts::{Folder, Image, PlanId, SourceFile, Task, new_key};
 use source::storage;
@@ -150,7 +150,7 @@ pub(super) struct NewPlan<'n> {
     pub(super) planned: Planned,
     pub(super) evidence: Option<Evidence>,
     pub(super) files: Vec<SourceFile>,
-    pub(super) key: &'n check::HashKey,
+    pub(super) key: &'n sums::HashKey,
     /// The folder in which to store the plan for the next window; `None` if the plan is not kept.
     pub(super) place: Option<&'n Path>,
 }
@@ -179,7 +179,7 @@ impl NewPlan<'_> {
         let bytes =
             audit.map(|audit| check::part::write_audit(self.key, audit)).transpose().map_err(Failure::unable)?;
         let options = Planned { has_audit: audit.is_some(), evidence: self.evidence.clone(), ..self.planned.clone() };
-        let name = check::database_name(sweep.source, &prepared.database);
+        let name = findings::database_name(sweep.source, &prepared.database);
         let image = Image::new(prepared.catalog, Some(sweeper.fingerprint));
         let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &ranges);
         let common = Common { key: self.key.clone(), audit: Some(prepared.options.log_audit.clone()) };

@@ -3,12 +3,12 @@
 
 use std::fs;
 
-use check::{Options, Silent};
-use source::DataFiles;
-
+use check::Silent;
+use findings::Options;
 use format::PageId;
 use format::page::PAGE_BYTES;
 use parts::{Folder, Image, PlanId, new_key};
+use source::DataFiles;
 use tempfile::TempDir;
 
 use super::*;

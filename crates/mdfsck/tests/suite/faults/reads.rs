@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use check::{Options, Silent};
+use check::Silent;
+use findings::Options;
 use format::page::PAGE_BYTES;
 use source::{DataFiles, PageSource};
 

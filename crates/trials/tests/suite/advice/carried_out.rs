@@ -489,7 +489,7 @@ fn the_first_step_of_every_check_that_the_lab_triggers_leads_to_a_sound_database
     let (tried, right) = tally.by_check.values().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
     println!("{right} of {tried} first steps are right; {} say what they cannot do", tally.told);
     let never: Vec<&str> =
-        check::registry::ALL.iter().map(|check| check.id).filter(|id| !tally.by_check.contains_key(*id)).collect();
+        findings::registry::ALL.iter().map(|check| check.id).filter(|id| !tally.by_check.contains_key(*id)).collect();
     println!("not triggered: {}", never.join(" "));
     assert!(tally.wrong.is_empty(), "{} wrong: {:#?}", tally.wrong.len(), &tally.wrong[..tally.wrong.len().min(80)]);
 }
