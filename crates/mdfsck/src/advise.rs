@@ -7,12 +7,12 @@ use advise::{Plan, Request};
 use script::{Definitions, Script};
 use source::backup;
 
-use crate::check::{self, What};
 use crate::cli::AdviseArguments;
 use crate::failure::{Failure, warn};
-use crate::many::plan;
+use crate::inventory;
+use crate::one;
 use crate::output::{self, Target};
-use crate::spread::Spread;
+use crate::spread::{Spread, What};
 use crate::{chain, nice, spool};
 
 pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
@@ -26,13 +26,13 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
     check.recovery.room.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let choice = check.sets()?;
     let named = check.paths.clone();
-    let (paths, sets) = plan::one("advise", &named, &choice, check.stop.until())?;
+    let (paths, sets) = inventory::one("advise", &named, &choice, check.stop.until())?;
     check.paths = paths;
     let (backups, unread) = backups(arguments)?;
     let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
     let shown: Vec<String> = named.iter().map(|path| source::argument(path)).collect();
     let shown = shown.join(" ");
-    let (status, (plan, report)) = check::judge(&check, &what, |report, source, database| {
+    let (status, (plan, report)) = one::judge(&check, &what, |report, source, database| {
         let definitions = Definitions::load(source, database);
         let request = Request {
             report,

@@ -9,11 +9,12 @@ use findings::LogAudit;
 use recovery::Refusal;
 use source::PageSource;
 
-use crate::check::throttled;
-use crate::cli::{AuditArguments, CheckArguments, RecoveryArguments};
+use crate::cli::AuditArguments;
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::recover::Found;
-use crate::{output, recover};
+use crate::request::{RecoveryOptions, Request};
+use crate::throttle::throttled;
+use crate::{folders, output, recover};
 
 /// An audit before a check may use 1/`SHARE` of the memory grant for its table of pages, and frees this memory before
 /// the check.
@@ -22,11 +23,7 @@ const SHARE: u64 = 4;
 /// The audit for the report of a check. `None` if the user named no log and no log is in the folders of the data files,
 /// or if the log cannot be compared with the pages. This function reports no problem of a log, since recovery decides
 /// which problems to report.
-pub(crate) fn of_check(
-    arguments: &CheckArguments,
-    source: &dyn PageSource,
-    database: &Database,
-) -> Option<Arc<LogAudit>> {
+pub(crate) fn of_check(arguments: &Request, source: &dyn PageSource, database: &Database) -> Option<Arc<LogAudit>> {
     let is_of_pages = !arguments.scope.alloc && !arguments.scope.catalog && !arguments.estimate_only;
     if !is_of_pages {
         return None;
@@ -38,7 +35,7 @@ pub(crate) fn of_check(
 /// the pages.
 pub(crate) fn of_log(
     paths: &[PathBuf],
-    options: &RecoveryArguments,
+    options: &RecoveryOptions,
     source: &dyn PageSource,
     database: &Database,
 ) -> Option<Arc<LogAudit>> {
@@ -130,7 +127,7 @@ pub(crate) fn run(arguments: &AuditArguments) -> Result<u8, Failure> {
 }
 
 fn cannot_compare(logs: &[PathBuf], refusal: Refusal) -> Failure {
-    let logs = recover::names(logs);
+    let logs = folders::names(logs);
     match refusal {
         Refusal::Log(error) => error.into(),
         Refusal::Encrypted => {

@@ -7,18 +7,17 @@ use check::{Progress, Silent};
 use format::PAGE_BYTES;
 use source::{Carved, PageSource};
 
-use crate::cli::{CarveArguments, CheckArguments, ProgressKind, StopArguments};
 use crate::failure::Failure;
 use crate::progress;
+use crate::progress::ProgressKind;
+use crate::request::{Request, StopOptions};
 
 /// The name of the phase that looks for pages.
 const CARVE: &str = "carve";
 
-impl CarveArguments {
-    /// The listener for a command without options for its progress: a bar if pages are carved and stderr is a terminal.
-    pub(crate) fn listener(self) -> Box<dyn Progress> {
-        if self.carve { progress::listener(ProgressKind::Auto, None) } else { Box::new(Silent) }
-    }
+/// The listener for a command without options for its progress: a bar if pages are carved and stderr is a terminal.
+pub(crate) fn listener(is_carved: bool) -> Box<dyn Progress> {
+    if is_carved { progress::listener(ProgressKind::Auto, None) } else { Box::new(Silent) }
 }
 
 /// Finds the pages in the files at `paths`. `memory` is the value of `--memory`, in bytes.
@@ -48,20 +47,20 @@ pub(crate) fn stored(
     paths: &[PathBuf],
     sets: &[u16],
     memory: Option<u64>,
-    carve: CarveArguments,
+    carve: bool,
 ) -> Result<Box<dyn PageSource>, Failure> {
-    if !carve.carve {
+    if !carve {
         return Ok(source::open(paths, sets, false)?);
     }
-    refuse_beside(sets, &StopArguments::default())?;
-    open(paths, memory, carve.listener().as_ref())
+    refuse_beside(sets, &StopOptions::default())?;
+    open(paths, memory, listener(carve).as_ref())
 }
 
 /// Refuses the options that choose a backup or a point in time: `--carve` reads no backup.
 ///
 /// # Errors
 /// If one of these options was given.
-pub(crate) fn refuse_beside(sets: &[u16], stop: &StopArguments) -> Result<(), Failure> {
+pub(crate) fn refuse_beside(sets: &[u16], stop: &StopOptions) -> Result<(), Failure> {
     refuse(&[("--set", !sets.is_empty()), ("--stop-at and marks", stop.is_given())])
 }
 
@@ -77,11 +76,11 @@ pub(crate) fn refuse_recursive(is_given: bool) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If one of these options was given.
-pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> {
-    if !arguments.carve.carve {
+pub(crate) fn refuse_options(arguments: &Request) -> Result<(), Failure> {
+    if !arguments.carve {
         return Ok(());
     }
-    let CheckArguments { scope, stop, run, windows, snapshot, results, recursive, .. } = arguments;
+    let Request { scope, stop, run, windows, snapshot, results, recursive, .. } = arguments;
     refuse(&[
         ("--set", !scope.set.is_empty()),
         ("--stop-at and marks", stop.is_given()),

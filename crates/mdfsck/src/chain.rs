@@ -15,8 +15,9 @@ use source::storage::{self, Entry, Kind};
 use crate::cli::ChainArguments;
 use crate::failure::{Failure, report_read_faults, warn};
 use crate::folders::MAX_DEPTH;
-use crate::many::plan;
+use crate::inventory;
 use crate::output::{self, Target};
+use crate::request::RecoveryOptions;
 use verify::Verifier;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         return Err(Failure::unable("no backup file found; give backup files, or the folder that holds them"));
     }
     let mut chains = backup::chains(&media);
-    let recovery = arguments.recovery();
+    let recovery = RecoveryOptions::from(&arguments.recovery());
     let stop = arguments.at.as_ref().map(|at| Stop::At(at.time));
     let verifier = arguments.verify.then_some(Verifier { options: &recovery, stop });
     if let Some(verifier) = &verifier {
@@ -237,19 +238,19 @@ impl Search {
             Ok(Kind::Folder | Kind::Pipe | Kind::Other) => {}
             // If the kind of a path cannot be read, for example because the path is a dangling link, only its name
             // shows whether it might be a backup.
-            Err(cause) if plan::has_backup_name(&path) || storage::may_be_there(&path, &cause) => {
+            Err(cause) if inventory::has_backup_name(&path) || storage::may_be_there(&path, &cause) => {
                 self.unread(&path, &cause)
             }
             Err(_) => {}
             Ok(_) => match source::starts_backup(&path) {
                 Ok(true) => self.paths.push(path),
                 // The file may be a backup with a damaged start.
-                Ok(false) if plan::is_lost_backup(&path) => {
+                Ok(false) if inventory::is_lost_backup(&path) => {
                     warn(backup::no_set(&path));
                     self.status |= Failure::UNABLE;
                 }
                 Ok(false) => {
-                    if let Some(error) = plan::unchecked(&path) {
+                    if let Some(error) = inventory::unchecked(&path) {
                         warn(&error);
                         self.unchecked.push(error.to_string());
                         self.status |= Failure::UNABLE;

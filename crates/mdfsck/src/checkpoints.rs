@@ -22,27 +22,10 @@ use crate::event_files::{Content, EventReader, content};
 use crate::failure::{Failure, warn};
 use crate::folders;
 use crate::output::{self, Target};
+use crate::values::Change;
 
 /// The names of the events to read.
 const EVENTS: [&str; 2] = ["checkpoint_begin", "checkpoint_end"];
-
-/// A change that the user made to a database at a known time, from `--change`.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    /// Name or ID of the database.
-    database: String,
-    at: Moment,
-}
-
-/// Parses `DATABASE=TIME`; the time must be in UTC.
-pub(crate) fn change(text: &str) -> Result<Change, String> {
-    // Splits at the last equals sign, since a database name may contain an equals sign and a time does not.
-    let parsed = text.rsplit_once('=').and_then(|(database, at)| Some((database, Moment::parse(at)?)));
-    match parsed {
-        Some((database, (at, Clock::Utc))) if !database.is_empty() => Ok(Change { database: database.to_owned(), at }),
-        _ => Err("expected DATABASE=TIME in UTC, for example Sales=2016-07-09T03:30Z".to_owned()),
-    }
-}
 
 pub(crate) fn run(arguments: &CheckpointsArguments) -> Result<u8, Failure> {
     // Ignores backups that are found in folders, since some have no boot page and reading them takes a long time.
@@ -417,7 +400,7 @@ fn header(path: &Path) -> Result<([u8; 16], u16), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::values::change;
 
     #[test]
     fn a_change_is_a_database_and_a_time_in_utc() {

@@ -10,10 +10,10 @@ pub(crate) mod manual;
 mod others;
 mod parts;
 mod recovery;
+mod request;
 mod serve;
 mod snapshot;
 pub(crate) mod usage;
-mod version;
 mod watch;
 
 use std::path::PathBuf;
@@ -40,13 +40,11 @@ pub(crate) use recovery::{RecoveryArguments, RoomArguments, StopArguments};
 pub(crate) use serve::ServeArguments;
 pub(crate) use snapshot::SnapshotArguments;
 
-pub(crate) use version::BUILD;
-use version::LONG_VERSION;
-pub(crate) use version::VERSION;
 pub(crate) use watch::{EngineArguments, WatchArguments};
 
 use crate::failure::Failure;
 use crate::output;
+use crate::version::LONG_VERSION;
 
 #[derive(Parser)]
 #[command(name = "mdfsck", version, long_version = LONG_VERSION.as_str(), about = ABOUT, long_about = LONG_ABOUT, after_help = EXIT_STATUS)]

@@ -7,11 +7,11 @@ use std::path::Path;
 use report::comparison::{self, MOST_BYTES, Results};
 use source::{FileKind, identify};
 
-use crate::check::{self, What};
 use crate::cli::CompareArguments;
 use crate::failure::{Failure, unreadable};
-use crate::many::plan;
-use crate::spread::Spread;
+use crate::inventory;
+use crate::one;
+use crate::spread::{Spread, What};
 use crate::{nice, output, spool};
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<u8, Failure> {
@@ -31,10 +31,10 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<u8, Failure> {
     check.recovery.room.temp_dir.as_deref().map_or(Ok(()), spool::try_folder)?;
     let choice = check.sets()?;
     let named = check.paths.clone();
-    let (paths, sets) = plan::one("compare-dbcc", &named, &choice, check.stop.until())?;
+    let (paths, sets) = inventory::one("compare-dbcc", &named, &choice, check.stop.until())?;
     check.paths = paths;
     let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
-    let (checked, (text, differs, is_whole)) = check::judge(&check, &what, |report, _, _| {
+    let (checked, (text, differs, is_whole)) = one::judge(&check, &what, |report, _, _| {
         let comparison = comparison::compare(&results, report);
         let mut text = Vec::new();
         let written = match arguments.json {

@@ -13,10 +13,10 @@ use history::History;
 use history::outbox::Message;
 use history::queue::Holder;
 
-use crate::cli::{ListenerArguments, ResultArguments};
 use crate::failure::{Failure, warn};
 use crate::keep;
 use crate::program::{self, Ended};
+use crate::request::{ListenerOptions, ResultOptions};
 
 /// The time limit for passing on the remaining events after the run has ended.
 const FAREWELL: Duration = Duration::from_secs(120);
@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Passes events on to the program while `act` runs. Passes on the remaining events afterwards. Also returns the
 /// exit-status bits for events that could not be passed on.
-pub(crate) fn beside<R>(results: &ResultArguments, act: impl FnOnce() -> R) -> (R, u8) {
+pub(crate) fn beside<R>(results: &ResultOptions, act: impl FnOnce() -> R) -> (R, u8) {
     let (Some(path), Some(program)) = (&results.history, &results.listener.on_event) else { return (act(), 0) };
     let holder = Holder::new(&keep::host());
     // Events are passed on even after a signal has interrupted the run.
@@ -75,7 +75,7 @@ fn say_left(left: u64) -> u8 {
 pub(crate) struct Deliverer<'a> {
     pub(crate) history: &'a Path,
     pub(crate) program: &'a Path,
-    pub(crate) listener: &'a ListenerArguments,
+    pub(crate) listener: &'a ListenerOptions,
     /// Identifies this process.
     pub(crate) holder: &'a Holder,
     /// Returns true if no more events should be passed on.

@@ -17,12 +17,13 @@ use script::Definitions;
 use source::PageSource;
 
 use self::plan::Plan;
-use crate::cli::{CarveArguments, DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
+use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
 use crate::failure::{Failure, report_faults, warn};
 use crate::input::{Input, Reading};
 use crate::lost_catalog::{self, Search};
 use crate::progress::without_bar;
 use crate::recover::Outcome;
+use crate::request::{RecoveryOptions, StopOptions};
 use crate::spool::Spool;
 use crate::{output, progress, recover};
 
@@ -41,35 +42,36 @@ pub(crate) struct Opened<'a> {
 /// before it prints.
 pub(crate) fn with_database(
     options: &DatabaseArguments,
-    (stop, carve): (&StopArguments, CarveArguments),
+    (stop, carve): (&StopArguments, bool),
     lost: (&[PathBuf], Search),
     listener: Box<dyn Progress>,
     work: impl FnOnce(Opened<'_>, Box<dyn Progress>) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
+    let (recovery, stop) = (RecoveryOptions::from(&options.recovery), StopOptions::from(stop));
     let reading = Reading {
         named: &options.paths,
         sets: &options.set,
         direct: false,
-        carve: carve.carve,
+        carve,
         spool: Spool {
             directory: options.recovery.room.temp_dir.as_deref(),
             limit: SPOOL_BYTES,
             progress: listener.as_ref(),
         },
         memory: options.recovery.room.memory,
-        stop,
+        stop: &stop,
     };
     let input = Input::open(&options.paths, &reading)?;
     let source = input.pages();
     listener.phase("load", 0);
     let as_stored = catalog::load(source);
     listener.phase("recover", 0);
-    let mut recovered: Outcome<'_> = input.recover(&options.paths, &options.recovery, &as_stored, || false)?;
+    let mut recovered: Outcome<'_> = recover::of_input(&input, &options.paths, &recovery, &as_stored, || false)?;
     recovered.keep_at_most(memory::for_recovery(options.recovery.room.memory))?;
     let kept_bytes = recovered.kept_bytes();
     let (pages, database) = recovered.view(source, as_stored);
     let lacks_input = recover::warn_about_input(pages, &database, "read");
-    let memory = memory::for_search(options.recovery.room.memory);
+    let memory = lost_catalog::memory_for_search(options.recovery.room.memory);
     let database = lost_catalog::complete(pages, database, lost, memory, listener.as_ref())?;
     if database.boot.is_none() && database.rests_on.is_empty() {
         return Err(Failure::unable(recover::without_boot_page(pages)));
@@ -89,10 +91,10 @@ pub(crate) fn with_database(
 }
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<u8, Failure> {
-    let listener = progress::listener(arguments.progress, None);
+    let listener = progress::listener(arguments.progress.into(), None);
     let search = if arguments.damaged { Search::IfIncomplete } else { Search::IfNeeded };
     let lost = (arguments.like.like.as_slice(), search);
-    with_database(&arguments.database, (&arguments.stop, arguments.carve), lost, listener, |opened, listener| {
+    with_database(&arguments.database, (&arguments.stop, arguments.carve.carve), lost, listener, |opened, listener| {
         let Opened { pages, database, kept_bytes } = opened;
         let needs_texts = arguments.definitions || arguments.format == ExportFormat::Sql;
         let texts = needs_texts.then(|| Definitions::load(pages, database));

@@ -12,6 +12,7 @@ use source::{BackupPages, DataFile, PageSource};
 use crate::cli::ExtractArguments;
 use crate::failure::{Failure, report_faults, warn};
 use crate::output;
+use crate::request::StopOptions;
 
 /// Number of pages to copy at a time.
 const CHUNK_PAGES: u32 = 128;
@@ -23,7 +24,7 @@ pub(crate) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     if arguments.recovered {
         return recovered::run(arguments);
     }
-    if arguments.stop.is_given() {
+    if StopOptions::from(&arguments.stop).is_given() {
         return Err(Failure::usage("--stop-at and marks need --recovered: without --recovered, no log is applied"));
     }
     let pages = BackupPages::open(&arguments.database.paths, &arguments.database.set)?;

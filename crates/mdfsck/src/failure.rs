@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::env;
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,6 @@ use std::path::{Path, PathBuf};
 use source::{CarveError, FileChange, PageSource, ReadFaults};
 use tempfile::SpooledTempFile;
 
-use crate::many::patterns;
 use crate::progress;
 
 /// A failure that ends a command. It has a line for stderr and an exit status.
@@ -62,6 +62,11 @@ impl Failure {
         Self::usage(format!("{}: exists and will not be overwritten; give another {what}", path.display()))
     }
 
+    /// Creates the failure for a pattern that matches no file.
+    pub(crate) fn unmatched(path: &Path) -> Self {
+        Self::unable(format!("{}: nothing matches this pattern", path.display()))
+    }
+
     /// Creates the failure of a merge that needs further tasks. It has no text, since the command has already printed
     /// which tasks to run.
     pub(crate) fn more() -> Self {
@@ -106,9 +111,9 @@ impl From<source::OpenError> for Failure {
             | source::OpenError::Carve(CarveError::TooLarge { is_granted: true, .. }) => Self::small_grant(error),
             source::OpenError::Carve(CarveError::NotAnImage { .. } | CarveError::TooMany { .. }) => Self::usage(error),
             source::OpenError::Carve(CarveError::Io { ref path, ref cause }) if is_unmatched(path, cause) => {
-                patterns::unmatched(path)
+                Self::unmatched(path)
             }
-            source::OpenError::Io { ref path, ref cause } if is_unmatched(path, cause) => patterns::unmatched(path),
+            source::OpenError::Io { ref path, ref cause } if is_unmatched(path, cause) => Self::unmatched(path),
             _ => Self::unable(error),
         }
     }
@@ -117,14 +122,19 @@ impl From<source::OpenError> for Failure {
 /// The failure for a file that cannot be opened or read.
 pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
     match is_unmatched(path, cause) {
-        true => patterns::unmatched(path),
+        true => Failure::unmatched(path),
         false => Failure::unable(format!("{}: cannot be read: {cause}", path.display())),
     }
 }
 
+/// Whether a name is a pattern: it contains `*` or `?`.
+pub(crate) fn is_pattern(text: &OsStr) -> bool {
+    text.to_string_lossy().contains(['*', '?'])
+}
+
 /// Whether the path is a pattern and no file has this name. Shells pass a pattern on unchanged if it matches no file.
 fn is_unmatched(path: &Path, cause: &io::Error) -> bool {
-    cause.kind() == io::ErrorKind::NotFound && patterns::is_pattern(path.as_os_str())
+    cause.kind() == io::ErrorKind::NotFound && is_pattern(path.as_os_str())
 }
 
 impl From<log::LogError> for Failure {
@@ -133,7 +143,7 @@ impl From<log::LogError> for Failure {
             log::LogError::Nothing | log::LogError::SameFile { .. } | log::LogError::OtherDatabase { .. } => {
                 Self::usage(error)
             }
-            log::LogError::Io { ref path, ref cause, .. } if is_unmatched(path, cause) => patterns::unmatched(path),
+            log::LogError::Io { ref path, ref cause, .. } if is_unmatched(path, cause) => Self::unmatched(path),
             _ => Self::unable(error),
         }
     }

@@ -86,3 +86,8 @@ pub(crate) fn files(paths: &[PathBuf], what: &str, is_wanted: impl Fn(&Path) -> 
     }
     Ok(files)
 }
+
+/// Joins paths with commas.
+pub(crate) fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}

@@ -8,10 +8,11 @@ use history::query::Filter;
 use report::history as show;
 use report::history_page::HistoryPages;
 
-use crate::cli::{HistoryArguments, HistoryVerb, VERSION};
+use crate::cli::{HistoryArguments, HistoryVerb};
 use crate::error_log;
 use crate::failure::Failure;
 use crate::output::{self, Target, place};
+use crate::version::VERSION;
 
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     let has_csv =

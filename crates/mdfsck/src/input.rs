@@ -3,19 +3,14 @@
 
 use std::path::PathBuf;
 
-use catalog::Database;
-use events::{Clock, Moment};
-use format::log::LogTime;
 use log::{Log, LogError};
 use recovery::{RestoreStart, Stop};
-use serde::{Deserialize, Serialize};
 use source::backup::{BackupLog, ChainSet, Restore};
 use source::{BackupPages, OpenError, PageSource, storage};
 
 use crate::carve;
-use crate::cli::{RecoveryArguments, StopArguments};
 use crate::failure::{Failure, warn};
-use crate::recover::{self, Outcome};
+use crate::request::StopOptions;
 use crate::spool::{self, Spool};
 
 /// A database as stored, before recovery.
@@ -56,7 +51,7 @@ pub(crate) struct Reading<'a> {
     /// The value of `--memory`, in bytes.
     pub(crate) memory: Option<u64>,
     /// The value of `--stop-at` and similar options.
-    pub(crate) stop: &'a StopArguments,
+    pub(crate) stop: &'a StopOptions,
 }
 
 impl Backups {
@@ -127,23 +122,6 @@ impl Input {
             Self::Backups(backups) => &backups.pages,
         }
     }
-
-    /// Recovers the database in memory, with its log.
-    ///
-    /// # Errors
-    /// A named log that does not belong to the database or cannot be used; a temporary file that cannot be written.
-    pub(crate) fn recover(
-        &self,
-        paths: &[PathBuf],
-        options: &RecoveryArguments,
-        database: &Database,
-        is_newer: impl FnOnce() -> bool,
-    ) -> Result<Outcome<'_>, Failure> {
-        match self {
-            Self::Files(files) => recover::recover(paths, options, files.as_ref(), database, is_newer),
-            Self::Backups(backups) => recover::restore(backups, options, database),
-        }
-    }
 }
 
 /// Opens the log in backups; `None` if the backups contain no log that can be used.
@@ -168,87 +146,4 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Vec<PathBuf> {
         }
     }
     expanded
-}
-
-/// The point in time of `--stop-at`.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) struct StopMoment {
-    /// The time in the format of the log.
-    pub(crate) time: LogTime,
-    /// The time in the format of backup sets: `2020-05-12 13:30:00`.
-    text: [u8; 19],
-}
-
-impl StopMoment {
-    /// The time in the format of backup sets.
-    pub(crate) fn text(&self) -> &str {
-        std::str::from_utf8(&self.text).unwrap_or_default()
-    }
-
-    /// The time in the format of reports. The fraction of a second is shown unless it is zero.
-    pub(crate) fn shown(&self) -> String {
-        let text =
-            report::log::time_text(self.time).unwrap_or_else(|| String::from_utf8_lossy(&self.text).into_owned());
-        text.strip_suffix(".000").map(str::to_owned).unwrap_or(text)
-    }
-}
-
-impl TryFrom<String> for StopMoment {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        stop_moment(&text)
-    }
-}
-
-impl From<StopMoment> for String {
-    fn from(moment: StopMoment) -> Self {
-        moment.shown()
-    }
-}
-
-/// Parses a point in time, in the server's local time.
-pub(crate) fn stop_moment(text: &str) -> Result<StopMoment, String> {
-    const DAYS_FROM_1601_TO_1900: i64 = 109_207;
-    const TICKS_PER_DAY: i64 = 864_000_000_000;
-    let parsed = (|| {
-        let (moment, clock) = Moment::parse(text).or_else(|| Moment::parse(&format!("{}T00:00", text.trim())))?;
-        // A datetime has 300 ticks per second. Rounds to the nearest tick, since a time shown in milliseconds may be
-        // earlier than its tick: the tick at .17333 is shown as .173.
-        let rounded = moment.0.saturating_add(100_000 / 6);
-        let days = i32::try_from(rounded.div_euclid(TICKS_PER_DAY) - DAYS_FROM_1601_TO_1900).ok()?;
-        let ticks = u32::try_from(rounded.rem_euclid(TICKS_PER_DAY) * 3 / 100_000).ok()?;
-        let text = *moment.to_string().as_bytes().first_chunk()?;
-        (clock == Clock::Local).then_some(StopMoment { time: LogTime { days, ticks }, text })
-    })();
-    parsed.ok_or_else(|| {
-        "expected a point in time in the local time of the server, for example 2020-05-12T13:30:00".to_owned()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_in_the_ticks_of_the_log() {
-        let moment = stop_moment("2024-03-01T00:00:10.5").unwrap();
-        assert_eq!((moment.time, &moment.text), (LogTime { days: 45_350, ticks: 3150 }, b"2024-03-01 00:00:10"));
-        // Servers also round to the nearest tick. A printed time is therefore converted back to the tick that was
-        // printed.
-        for (text, days, ticks) in [
-            ("2024-03-01T00:00:00.003", 45_350, 1),
-            ("2024-03-01T00:00:00.007", 45_350, 2),
-            ("2024-03-01T00:00:00.173", 45_350, 52),
-            ("2024-03-01T23:59:59.997", 45_350, 86_400 * 300 - 1),
-            ("2024-03-01T23:59:59.999", 45_351, 0),
-        ] {
-            assert_eq!(stop_moment(text).unwrap().time, LogTime { days, ticks }, "{text}");
-        }
-        assert_eq!(stop_moment("1900-01-02").unwrap().time, LogTime { days: 1, ticks: 0 });
-        for text in ["", "now", "2024-03-01T00:00:10Z", "2024-13-01"] {
-            assert!(stop_moment(text).is_err(), "{text}");
-        }
-    }
 }

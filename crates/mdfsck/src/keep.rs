@@ -6,12 +6,11 @@ use std::time::SystemTime;
 use history::{FailedRun, History, HistoryError, InWindow, Naming, Recorded, Run};
 use report::windows::Changed;
 
-use crate::check::Ended;
-use crate::cli::CheckArguments;
+use crate::ended::Ended;
 use crate::error_log;
 use crate::failure::{Failure, warn};
 use crate::output::place;
-use crate::watch::Mark;
+use crate::request::Request;
 
 /// Opens or creates the history, and returns its path. On failure, warns and returns the exit-status bits.
 pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
@@ -27,7 +26,7 @@ pub(crate) fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
 /// # Errors
 ///
 /// If the options name the history file also as the target of the results or of the error-log line.
-pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
+pub(crate) fn refuse_results(arguments: &Request) -> Result<(), Failure> {
     let Some(history) = &arguments.results.history else { return Ok(()) };
     for (option, path) in
         [("--output", &arguments.results.output), ("--errorlog-line", &arguments.results.errorlog_line)]
@@ -43,7 +42,7 @@ pub(crate) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> 
 /// Records a finished run, and prints how many findings are new, confirmed and gone. Also returns the exit-status bits
 /// for problems with the history.
 pub(crate) fn checked(
-    arguments: &CheckArguments,
+    arguments: &Request,
     ended: &Ended<'_>,
     exit_status: u8,
     window: Option<InWindow<'_>>,
@@ -54,7 +53,7 @@ pub(crate) fn checked(
     if mark.is_some_and(|mark| !mark.stands(!report.findings.is_empty())) {
         return Default::default();
     }
-    let (naming, watched) = (naming(arguments), mark.map(Mark::watched));
+    let (naming, watched) = (naming(arguments), mark.map(|mark| mark.watched()));
     let has_listener = arguments.results.listener.is_there();
     let run = Run { report, source, database, naming: &naming, started, exit_status, window, watched, has_listener };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
@@ -70,7 +69,7 @@ pub(crate) fn checked(
 }
 
 /// Records a run that failed.
-pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &Failure) -> u8 {
+pub(crate) fn failed(arguments: &Request, started: SystemTime, failure: &Failure) -> u8 {
     let Some(path) = &arguments.results.history else { return 0 };
     // A failure without a text is not recorded. It means that the reader of the output has closed the pipe, and says
     // nothing about the database. A failed estimate is not recorded either.
@@ -83,7 +82,7 @@ pub(crate) fn failed(arguments: &CheckArguments, started: SystemTime, failure: &
     }
     let host = host();
     let (paths, exit_status, error) = (&arguments.originals(), failure.status, failure.text.as_str());
-    let watched = mark.map(|mark| &mark.claim);
+    let watched = mark.map(|mark| mark.watched().claim);
     let has_listener = arguments.results.listener.is_there();
     let run = FailedRun { paths, host: &host, started, exit_status, error, watched, has_listener };
     let recorded = History::open_or_create(path).and_then(|mut history| history.record_failure(&run));
@@ -118,7 +117,7 @@ impl From<&HistoryError> for Failure {
 }
 
 /// The host, server and replica settings that the history uses to identify databases.
-pub(crate) fn naming(arguments: &CheckArguments) -> Naming {
+pub(crate) fn naming(arguments: &Request) -> Naming {
     let named = &arguments.results.naming;
     let originals = arguments.snapshot.originals.clone();
     Naming { host: host(), server: named.server.clone(), are_replicas: named.replicas, originals }

@@ -20,9 +20,9 @@ use history::progress::{Course, MOST_PHASES, MOST_SAMPLES, subject};
 use history::{History, HistoryError, Naming};
 use source::PageSource;
 
-use crate::cli::CheckArguments;
 use crate::failure::warn;
 use crate::keep;
+use crate::request::Request;
 
 use map::Map;
 
@@ -80,7 +80,7 @@ struct Subject {
 
 impl Live {
     /// Starts to record the progress of a check; `None` if there is no history, or no thread can be started.
-    pub(crate) fn begin(arguments: &CheckArguments, started: SystemTime) -> Option<Self> {
+    pub(crate) fn begin(arguments: &Request, started: SystemTime) -> Option<Self> {
         let path = arguments.results.history.clone().filter(|_| !arguments.estimate_only)?;
         let course = Arc::new(Running {
             begun: Instant::now(),

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use catalog::Database;
-use format::Lsn;
 use log::{Event, History, Log, LogError, Outcome, Rate, Totals, Walk};
 use report::log::{self as listing, LogReport, Logins};
 use report::log_rows::row_changes;
@@ -12,31 +11,6 @@ use crate::cli::LogArguments;
 use crate::failure::{Failure, warn};
 use crate::log_filter::Filter;
 use crate::{logs, output};
-
-/// Parses an LSN in one of two forms: in hexadecimal as SQL Server prints it, `00000022:00000a78:00a0`, or as the
-/// decimal number that the backup history contains.
-pub(crate) fn lsn(text: &str) -> Result<Lsn, String> {
-    let parts: Vec<&str> = text.trim_start_matches("0x").split(':').collect();
-    let parsed = match parts.as_slice() {
-        [vlf, block, slot] => (|| {
-            Some(Lsn {
-                vlf: u32::from_str_radix(vlf, 16).ok()?,
-                block: u32::from_str_radix(block, 16).ok()?,
-                slot: u16::from_str_radix(slot, 16).ok()?,
-            })
-        })(),
-        // A numeric(25, 0): the last five digits are the slot, and the ten digits before them are the block.
-        [digits] => digits.parse::<u128>().ok().and_then(|number| {
-            let (rest, slot) = (number / 100_000, number % 100_000);
-            let (vlf, block) = (rest / 10_000_000_000, rest % 10_000_000_000);
-            Some(Lsn { vlf: vlf.try_into().ok()?, block: block.try_into().ok()?, slot: slot.try_into().ok()? })
-        }),
-        _ => None,
-    };
-    parsed.ok_or_else(|| {
-        "expected an LSN as VLF:BLOCK:SLOT in hexadecimal, for example 00000022:00000a78:00a0".to_owned()
-    })
-}
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     let log = logs::open(&arguments.paths)?;
@@ -181,21 +155,5 @@ impl LogArguments {
             || self.operation.is_some()
             || self.since.is_some()
             || self.until.is_some()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lsns_are_read_as_sql_server_prints_them_and_as_backup_history_keeps_them() {
-        let expected = Lsn { vlf: 34, block: 2680, slot: 160 };
-        for text in ["00000022:00000a78:00a0", "22:a78:a0", "0x00000022:00000A78:00A0", "34000000268000160"] {
-            assert_eq!(lsn(text), Ok(expected), "{text}");
-        }
-        for text in ["", "1:2", "g:1:1", "1:1:10000", "(34:2680:160)", "99999999999999999999999999999"] {
-            assert!(lsn(text).is_err(), "{text}");
-        }
     }
 }

@@ -13,7 +13,7 @@ use source::backup::BackupLog;
 use source::{FileKind, PageSource, SharedFile, identify, read_fully_at, storage};
 
 use crate::failure::Failure;
-use crate::{folders, recover};
+use crate::folders;
 
 /// The value of sysprufiles.filetype for a log file.
 pub(crate) const LOG: u8 = 1;
@@ -30,7 +30,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Log, Failure> {
     if files.is_empty() {
         return Err(Failure::usage(format!(
             "{}: is a data file, and no log was given; give the .ldf files of the database too",
-            recover::names(paths)
+            folders::names(paths)
         )));
     }
     let is_named = |path: &PathBuf| paths.contains(path);

@@ -11,11 +11,11 @@ use report::info::Table;
 use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
-use crate::cli::{CarveArguments, DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
-use crate::export::memory;
+use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
 use crate::failure::{Failure, report_faults, report_read_faults, warn};
+use crate::inventory::{self, Inventory};
 use crate::lost_catalog::{self, Search};
-use crate::many::plan::{self, Inventory};
+use crate::request::RecoveryOptions;
 use crate::{carve, folders, logs, output, recover};
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
@@ -35,7 +35,7 @@ pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.paths.iter().all(|path| logs::is_log(path)) {
         return log_files(arguments);
     }
-    match plan::inventory(&arguments.paths)? {
+    match inventory::inventory(&arguments.paths)? {
         Some(inventory) => several(arguments, inventory),
         None if arguments.paths.iter().any(|path| is_pipe(path) || source::is_backup(path)) => backups(arguments),
         None => database(arguments, &arguments.paths, &mut Table::default()),
@@ -88,7 +88,7 @@ fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8
 /// Prints the facts of a database.
 fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> Result<u8, Failure> {
     let source = match arguments.carve.carve {
-        true => carve::open(paths, None, arguments.carve.listener().as_ref())?,
+        true => carve::open(paths, None, carve::listener(true).as_ref())?,
         false => Box::new(DataFiles::open(paths)?),
     };
     let source = source.as_ref();
@@ -120,7 +120,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
             "info --tableresults: give files; mdfsck reads only the labels of a backup from standard input",
         ));
     }
-    let source = carve::stored(&arguments.paths, &[], None, arguments.carve)?;
+    let source = carve::stored(&arguments.paths, &[], None, arguments.carve.carve)?;
     let Fetched::Sound(boot) = catalog::fetch(source.as_ref(), PageId::BOOT) else {
         return Err(Failure::unable(
             "the boot page (1:9) is damaged or not in these files; 'mdfsck check' reports more",
@@ -182,7 +182,7 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
         TableOrder::Rows => report::tables::Order::Rows,
     };
     let (all, is_json) = (arguments.all, arguments.json);
-    let more = (Some(arguments.like.like.as_slice()), arguments.carve);
+    let more = (Some(arguments.like.like.as_slice()), arguments.carve.carve);
     show_catalog(&arguments.database, more, is_json, |source, database, out| match (arguments.statistics, is_json) {
         (true, true) => report::table_statistics::write_json(source, database, all, out),
         (true, false) => report::table_statistics::write(source, database, all, out),
@@ -193,7 +193,7 @@ pub(crate) fn tables(arguments: &TablesArguments) -> Result<u8, Failure> {
 
 pub(crate) fn lint(arguments: &LintArguments) -> Result<u8, Failure> {
     // Hints about a catalog that was put together would be no facts.
-    let more = (None, CarveArguments::default());
+    let more = (None, false);
     show_catalog(&arguments.database, more, arguments.json, |_, database, out| match arguments.json {
         true => report::lint::write_json(database, out).map(|()| true),
         false => report::lint::write(database, out).map(|()| true),
@@ -209,16 +209,17 @@ const NOT_WHOLE: &str = "a system table cannot be read completely: the list is n
 /// them.
 fn show_catalog(
     arguments: &DatabaseArguments,
-    (like, carve): (Option<&[PathBuf]>, CarveArguments),
+    (like, carve): (Option<&[PathBuf]>, bool),
     is_json: bool,
     write: impl FnOnce(&dyn PageSource, &Database, &mut dyn io::Write) -> io::Result<bool>,
 ) -> Result<u8, Failure> {
     let source = carve::stored(&arguments.paths, &arguments.set, arguments.recovery.room.memory, carve)?;
     let as_stored = catalog::load(source.as_ref());
-    let recovered = recover::recover(&arguments.paths, &arguments.recovery, source.as_ref(), &as_stored, || false)?;
+    let recovery = RecoveryOptions::from(&arguments.recovery);
+    let recovered = recover::recover(&arguments.paths, &recovery, source.as_ref(), &as_stored, || false)?;
     let (source, database) = recovered.view(source.as_ref(), as_stored);
     let lacks_input = recover::warn_about_input(source, &database, "read");
-    let memory = memory::for_search(arguments.recovery.room.memory);
+    let memory = lost_catalog::memory_for_search(arguments.recovery.room.memory);
     let database = match like {
         Some(like) => lost_catalog::complete(source, database, (like, Search::IfNeeded), memory, &Silent)?,
         None => database,

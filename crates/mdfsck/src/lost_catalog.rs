@@ -8,8 +8,8 @@ use check::Progress;
 use format::PageId;
 use source::PageSource;
 
-use crate::export::memory;
 use crate::failure::{Failure, warn};
+use crate::size::DEFAULT_BYTES;
 
 /// The system tables without which no table has a place: the predecessors of sysrscols in 2005, sysrscols, sysrowsets and
 /// sysallocunits.
@@ -22,6 +22,11 @@ pub(crate) enum Search {
     IfNeeded,
     /// If any system table cannot be read to its end: the command reads all pages anyway.
     IfIncomplete,
+}
+
+/// The part of the grant that a search for the pages of the catalog may use, in bytes. The search ends before rows are read.
+pub(crate) fn memory_for_search(granted: Option<u64>) -> u64 {
+    granted.unwrap_or(DEFAULT_BYTES) / 2
 }
 
 /// Completes the catalog, if it is so incomplete that all pages are read for it. `memory` is the memory for that, in bytes.
@@ -66,7 +71,7 @@ pub(crate) fn look(source: &dyn PageSource, database: Database) -> (Database, Op
     if database.boot.is_some() || database.is_encrypted || !has_primary(source) {
         return (database, None);
     }
-    let memory = usize::try_from(memory::for_search(None)).unwrap_or(usize::MAX);
+    let memory = usize::try_from(memory_for_search(None)).unwrap_or(usize::MAX);
     let found = Found::find(source, memory, &|_| ());
     let mut database = catalog::load_found(source, &found);
     catalog::complete_by_records(&mut database, &found);

@@ -14,6 +14,7 @@ mod compare;
 mod deliver;
 #[cfg(feature = "lab")]
 mod demo;
+mod ended;
 mod error_log;
 mod event_files;
 mod events;
@@ -24,7 +25,9 @@ mod failure;
 mod fingerprint;
 mod folders;
 mod history;
+mod html;
 mod input;
+mod inventory;
 mod keep;
 #[cfg(feature = "lab")]
 mod lab;
@@ -35,14 +38,21 @@ mod logs;
 mod look;
 mod lost_catalog;
 mod many;
+mod matrix;
 mod nice;
+mod one;
 mod output;
 mod page;
+mod parted;
+mod patterns;
+mod policy;
+mod prepare;
 mod program;
 mod progress;
 #[cfg(feature = "lab")]
 mod prove;
 mod recover;
+mod request;
 mod rows;
 mod scope;
 mod serve;
@@ -51,7 +61,10 @@ mod snapshot_with;
 mod spool;
 mod spread;
 mod terminal;
+mod throttle;
 mod urls;
+mod values;
+mod version;
 mod watch;
 mod windows;
 
@@ -94,7 +107,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Check(arguments) => check::run(&arguments),
+        Command::Check(arguments) => check::run(&(&*arguments).into()),
         Command::Advise(arguments) => self::advise::run(&arguments),
         Command::CompareDbcc(arguments) => compare::run(&arguments),
         Command::Info(arguments) => look::info(&arguments),
@@ -117,9 +130,9 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::History(arguments) => self::history::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Watch(arguments) => self::watch::run(&arguments),
-        Command::Plan(arguments) => spread::plan(&arguments),
-        Command::Task(arguments) => spread::task(&arguments),
-        Command::Merge(arguments) => spread::merge(&arguments),
+        Command::Plan(arguments) => parted::plan(&arguments),
+        Command::Task(arguments) => parted::task(&arguments),
+        Command::Merge(arguments) => parted::merge(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),

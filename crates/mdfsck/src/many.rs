@@ -1,8 +1,6 @@
 //! Checks several databases and backups separately, and prints a table of all databases at the end.
 
 mod block;
-pub(crate) mod patterns;
-pub(crate) mod plan;
 pub(crate) mod side_by_side;
 
 use std::io::{self, Write};
@@ -13,24 +11,23 @@ use report::Format;
 use report::databases::{self, Row, TableView, Verdict};
 use source::backup::{ChainSet, SetChoice, UsedSet};
 
-use crate::check::{self, Checked, Out, What};
-use crate::cli::CheckArguments;
 use crate::error_log::ErrorLog;
 use crate::failure::{About, Failure, speaking_of, to_stderr, warn};
+use crate::inventory::{Item, Job, Plan};
+use crate::one::{self, Checked, Out};
 use crate::output::Target;
 use crate::progress::Place;
-use crate::spread::Spread;
-use crate::{keep, terminal};
+use crate::request::Request;
+use crate::spread::{Spread, What};
+use crate::{html, keep, terminal};
 use block::Blocks;
-pub(crate) use plan::Planned;
-use plan::{Item, Job, Plan};
 use side_by_side::side_by_side;
 
 /// Checks all items of a plan. If the plan has a single item, prints only the results of this item.
 ///
 /// # Errors
 /// If the results cannot be written, or a single item cannot be checked.
-pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &Request, choice: &SetChoice, plan: Plan) -> Result<u8, Failure> {
     let Plan { mut items, passed_over, notes } = plan;
     notes.iter().for_each(warn);
     if items.len() == 1
@@ -38,7 +35,7 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
     {
         return alone(arguments, choice, item);
     }
-    check::html::refuse_several(arguments, items.len())?;
+    html::refuse_several(arguments, items.len())?;
     let inputs: Vec<&Path> = items.iter().flat_map(|item| &item.paths).map(|path| path.as_path()).collect();
     let target = Target::among(arguments.results.output.as_deref(), &inputs)?;
     if let Some(path) = &arguments.results.errorlog_line {
@@ -67,7 +64,7 @@ pub(crate) fn run(arguments: &CheckArguments, choice: &SetChoice, plan: Plan) ->
 }
 
 /// Checks the only item of a plan.
-fn alone(arguments: &CheckArguments, choice: &SetChoice, item: Item) -> Result<u8, Failure> {
+fn alone(arguments: &Request, choice: &SetChoice, item: Item) -> Result<u8, Failure> {
     let sets = match item.job {
         Job::Refused(failure) => return Err(failure),
         Job::Sets(sets) => {
@@ -78,7 +75,7 @@ fn alone(arguments: &CheckArguments, choice: &SetChoice, item: Item) -> Result<u
         Job::Files { .. } => None,
     };
     let what = What { named: &arguments.paths, choice, sets: sets.as_deref(), place: None, spread: Spread::None };
-    check::one(&arguments.of(item.paths), &what)
+    one::one(&arguments.of(item.paths), &what)
 }
 
 fn table_view(target: &Target) -> TableView {
@@ -90,7 +87,7 @@ fn table_view(target: &Target) -> TableView {
 
 /// A run that checks several databases.
 struct Run<'a> {
-    arguments: &'a CheckArguments,
+    arguments: &'a Request,
     choice: &'a SetChoice,
     items: &'a [Item],
 }
@@ -144,13 +141,7 @@ impl Run<'_> {
     }
 
     /// Checks a database. Returns [`Stopped::NeedsMemory`] if the database needs more memory, unless `is_alone`.
-    fn check(
-        &self,
-        number: usize,
-        arguments: &CheckArguments,
-        is_alone: bool,
-        out: &mut dyn Write,
-    ) -> Result<Row, Stopped> {
+    fn check(&self, number: usize, arguments: &Request, is_alone: bool, out: &mut dyn Write) -> Result<Row, Stopped> {
         let Some(item) = self.items.get(number) else { return Err(Stopped::Output(io::ErrorKind::NotFound.into(), 0)) };
         let refuse = |failure: &Failure, out: &mut dyn Write| {
             self.refused(number, failure, out).map_err(|cause| Stopped::Output(cause, failure.status))
@@ -168,7 +159,7 @@ impl Run<'_> {
         let mut failed = None;
         let checked = {
             let (out, failed) = (&mut *out, &mut failed);
-            speaking_of(about(item), || check::check(&arguments, &what, |_| Ok(Out::Among(out, failed))))
+            speaking_of(about(item), || one::check(&arguments, &what, |_| Ok(Out::Among(out, failed))))
         };
         if let Some(cause) = failed {
             let status = checked.as_ref().map_or_else(|failure| failure.status, |checked| checked.status);

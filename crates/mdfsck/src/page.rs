@@ -15,29 +15,9 @@ use crate::failure::{Failure, report_faults, warn};
 use crate::recover::{self, Outcome};
 use crate::{logs, output};
 
-/// Parses a page address as people or messages write it: `1:153`, `(1:153)`, `1 153`, or `1,153` as in the arguments of
-/// DBCC PAGE. The address of a row, such as `(1:153:2)`, is accepted as the address of the row's page.
-pub(crate) fn address(text: &str) -> Result<PageId, String> {
-    let wrong = || "expected a page address as FILE:PAGE, for example 1:153".to_owned();
-    let bare = text.trim();
-    let bare = bare.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(bare);
-    let separator = [':', ',', ' '].into_iter().find(|separator| bare.contains(*separator)).ok_or_else(wrong)?;
-    let parts = bare.split(separator).map(str::trim).filter(|part| separator == ':' || !part.is_empty());
-    let parts: Vec<u32> = parts.map(|part| part.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
-    let (file, page) = match parts[..] {
-        [file, page] => (file, page),
-        [file, page, slot] if separator == ':' && slot <= u32::from(u16::MAX) => (file, page),
-        _ => return Err(wrong()),
-    };
-    if page > i32::MAX.cast_unsigned() {
-        return Err(format!("the largest page number is {}", i32::MAX));
-    }
-    Ok(PageId::new(file.try_into().map_err(|_| format!("the largest file ID is {}", u16::MAX))?, page))
-}
-
 pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
     let DatabaseArguments { paths, set, recovery } = &arguments.database;
-    let source = carve::stored(paths, set, recovery.room.memory, arguments.carve)?;
+    let source = carve::stored(paths, set, recovery.room.memory, arguments.carve.carve)?;
     let source = source.as_ref();
     let at = arguments.page;
     let bytes = read(source, at)?;
@@ -46,7 +26,7 @@ pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
         return Ok(0);
     }
     let as_stored = catalog::load(source);
-    let recovered = recover::recover(paths, recovery, source, &as_stored, || false)?;
+    let recovered = recover::recover(paths, &recovery.into(), source, &as_stored, || false)?;
     let after = recovered.pages.as_ref();
     let database = after.map(|pages| catalog::load(pages));
     match (after, &database) {
@@ -228,23 +208,5 @@ fn columns_of(
     match (record, rowset) {
         (Ok(record), Some(rowset)) => columns::of_record(database, rowset, level, &record),
         _ => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_as_people_and_messages_write_them() {
-        assert_eq!(address("1:153"), Ok(PageId::new(1, 153)));
-        assert_eq!(address("(3:0)"), Ok(PageId::new(3, 0)));
-        for same in ["1,153", "1, 153", "1 153", " (1:153) ", "(1:153:2)", "1:153:2", "(1,153)"] {
-            assert_eq!(address(same), Ok(PageId::new(1, 153)), "{same}");
-        }
-        for wrong in ["", "1", "1:", ":9", "(1:9", "1:-1", "70000:1", "1:2:3:4", "1,2,3", "1:2:70000", "1::2", "a:b"] {
-            assert!(address(wrong).is_err(), "{wrong}");
-        }
-        assert!(address("1:2147483647").is_ok() && address("1:2147483648").is_err());
     }
 }

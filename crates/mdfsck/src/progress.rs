@@ -10,10 +10,23 @@ use std::time::{Duration, Instant};
 
 use check::{Progress, Silent};
 use findings::phase_words;
-
-use crate::cli::ProgressKind;
-
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// The progress display on stderr.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ProgressKind {
+    /// A bar if stderr is a terminal, or a spinner while the number of pages is unknown; otherwise nothing.
+    #[default]
+    Auto,
+    /// Always a bar.
+    Bar,
+    /// One line per update: phase, percent, pages done, number of pages, seconds left.
+    Lines,
+    /// The same values as JSON, one object per line.
+    Json,
+    /// No progress display.
+    None,
+}
 
 /// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);

@@ -14,13 +14,14 @@ use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
 use source::{PageSource, Snapshot};
 
-use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
-use crate::input::Backups;
+use crate::folders::names;
+use crate::input::{Backups, Input};
+use crate::request::RecoveryOptions;
 use crate::{logs, size};
 pub(crate) use found::{Found, find, open};
 use found::{damage, foreign};
-pub(crate) use summary::{names, report_doubts};
+pub(crate) use summary::report_doubts;
 use summary::{not_given, report, summarize, summary_of, unusable};
 
 /// The memory for recovery without `--memory`, in bytes.
@@ -82,6 +83,23 @@ pub(crate) fn is_tempdb(database: &Database) -> bool {
     database.boot.as_ref().is_some_and(Boot::is_tempdb)
 }
 
+/// Recovers a database in memory, with its log.
+///
+/// # Errors
+/// A named log that does not belong to the database or cannot be used; a temporary file that cannot be written.
+pub(crate) fn of_input<'i>(
+    input: &'i Input,
+    paths: &[PathBuf],
+    options: &RecoveryOptions,
+    database: &Database,
+    is_newer: impl FnOnce() -> bool,
+) -> Result<Outcome<'i>, Failure> {
+    match input {
+        Input::Files(files) => recover(paths, options, files.as_ref(), database, is_newer),
+        Input::Backups(backups) => restore(backups, options, database),
+    }
+}
+
 /// Recovers the database in memory. Uses the log that the user named in `paths`, or else the log in the folders of the
 /// data files. After the recovered pages are made, calls `is_newer`, which returns whether the audit found pages that
 /// are newer than the log.
@@ -92,7 +110,7 @@ pub(crate) fn is_tempdb(database: &Database) -> bool {
 /// cannot be written.
 pub(crate) fn recover<'s>(
     paths: &[PathBuf],
-    options: &RecoveryArguments,
+    options: &RecoveryOptions,
     source: &'s dyn PageSource,
     database: &Database,
     is_newer: impl FnOnce() -> bool,
@@ -175,7 +193,7 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
 /// written.
 pub(crate) fn restore<'s>(
     backups: &'s Backups,
-    options: &RecoveryArguments,
+    options: &RecoveryOptions,
     database: &Database,
 ) -> Result<Outcome<'s>, Failure> {
     let has_log = backups.log_backups > 0 || backups.stop.is_some();
@@ -229,7 +247,7 @@ fn not_restored(refusal: Refusal) -> Failure {
     }
 }
 
-fn settings(options: &RecoveryArguments, database: &Database) -> Settings {
+fn settings(options: &RecoveryOptions, database: &Database) -> Settings {
     Settings {
         grant_bytes: options.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
         temp_dir: options.room.temp_dir.clone(),

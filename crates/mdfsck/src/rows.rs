@@ -8,10 +8,11 @@ use crate::cli::{RowsArguments, RowsFormat};
 use crate::export::{Opened, memory, with_database};
 use crate::failure::{Failure, warn};
 use crate::lost_catalog::Search;
-use crate::{output, scope, terminal};
+use crate::{carve, output, scope, terminal};
 
 pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
-    let (carve, listener) = (arguments.carve, arguments.carve.listener());
+    let carve = arguments.carve.carve;
+    let listener = carve::listener(carve);
     let lost = (arguments.like.like.as_slice(), Search::IfNeeded);
     with_database(&arguments.database, (&arguments.stop, carve), lost, listener, |opened, listener| {
         drop(listener);

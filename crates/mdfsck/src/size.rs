@@ -1,5 +1,9 @@
 //! Parses and formats sizes such as 512MB and 2GB.
 
+/// The memory grant, without `--memory`, of a command that reads rows, in bytes. The program raises the grant if the fixed
+/// part alone is larger.
+pub(crate) const DEFAULT_BYTES: u64 = 64 << 20;
+
 const UNITS: [(&str, u32); 5] = [("TB", 40), ("GB", 30), ("MB", 20), ("KB", 10), ("B", 0)];
 
 /// Parses a size and returns it in bytes. The text is a whole number with an optional unit: B, KB, MB, GB or TB, where

@@ -20,11 +20,11 @@ use std::time::{Duration, Instant, SystemTime};
 use history::Originals;
 use source::storage;
 
-use crate::cli::CheckArguments;
 use crate::failure::{Failure, unreadable, warn};
 use crate::keep;
-use crate::many::patterns;
+use crate::patterns;
 use crate::program::{self, Ended, MERCY};
+use crate::request::Request;
 use places::Own;
 use record::{Content, Record};
 
@@ -40,10 +40,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// If no snapshot can be made, or if `act` fails.
-pub(crate) fn around(
-    arguments: &CheckArguments,
-    act: impl FnOnce(&CheckArguments) -> Result<u8, Failure>,
-) -> Result<u8, Failure> {
+pub(crate) fn around(arguments: &Request, act: impl FnOnce(&Request) -> Result<u8, Failure>) -> Result<u8, Failure> {
     let Some(program) = Program::of(arguments) else { return act(arguments) };
     let begun = SystemTime::now();
     let mut more = 0;
@@ -74,7 +71,7 @@ pub(crate) fn around(
 /// If a signal has ended a check of a snapshot, this process has taken the place of the check: it removes the snapshot,
 /// and then ends by the same signal. Returns `None` in any other process.
 #[cfg(unix)]
-pub(crate) fn after_signal(arguments: &CheckArguments) -> Option<u8> {
+pub(crate) fn after_signal(arguments: &Request) -> Option<u8> {
     let (signal, record) = signals::ended_by()?;
     // If the record is gone or locked, another run removes the snapshot.
     if let (Some(program), Ok(Some(record))) = (Program::of(arguments), Record::take(&record)) {
@@ -86,7 +83,7 @@ pub(crate) fn after_signal(arguments: &CheckArguments) -> Option<u8> {
 
 /// Systems other than Unix end a process on Ctrl+C at once, and the next run removes its snapshot.
 #[cfg(not(unix))]
-pub(crate) fn after_signal(_: &CheckArguments) -> Option<u8> {
+pub(crate) fn after_signal(_: &Request) -> Option<u8> {
     None
 }
 
@@ -120,7 +117,7 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    fn of(arguments: &'a CheckArguments) -> Option<Self> {
+    fn of(arguments: &'a Request) -> Option<Self> {
         let named = &arguments.snapshot;
         Some(Self { path: named.snapshot_with.as_deref()?, arguments: &named.snapshot_argument })
     }
@@ -232,11 +229,7 @@ impl<'a> Snapshot<'a> {
     }
 
     /// Runs `act` with the paths in the snapshot.
-    fn check(
-        &self,
-        arguments: &CheckArguments,
-        act: impl FnOnce(&CheckArguments) -> Result<u8, Failure>,
-    ) -> Result<u8, Failure> {
+    fn check(&self, arguments: &Request, act: impl FnOnce(&Request) -> Result<u8, Failure>) -> Result<u8, Failure> {
         #[cfg(unix)]
         let _checking = self.record.as_ref().map(|record| signals::checking(record.path()));
         let mut arguments = arguments.of(self.copies.clone());

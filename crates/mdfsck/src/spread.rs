@@ -1,13 +1,10 @@
-//! Divides one check between many processes: `mdfsck plan`, `task` and `merge`.
+//! Divides one check between many processes or windows of time: plans, parts, and the evidence that files are unchanged.
 
-mod engine;
-mod eof;
-mod evidence;
-mod make;
-mod merging;
-mod rounds;
-mod sweeping;
-mod window;
+pub(crate) mod evidence;
+pub(crate) mod make;
+pub(crate) mod merging;
+pub(crate) mod rounds;
+pub(crate) mod sweeping;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,20 +19,15 @@ use source::PageSource;
 use source::backup::{self, ChainSet, SetChoice};
 use sums::HashKey;
 
-use crate::check::{Prepared, What};
-use crate::cli::{
-    BUILD, CheckArguments, RecoveryArguments, RoomArguments, RunArguments, ScopeArguments, StopArguments,
-};
 use crate::failure::{Failure, warn};
 use crate::input::{self, Input};
+use crate::progress::Place;
 use crate::recover;
+use crate::request::{RecoveryOptions, Request, RoomOptions, RunOptions, ScopeOptions, StopOptions};
+use crate::version::BUILD;
 
-pub(crate) use engine::{HandedOut, remove as remove_plan};
 pub(crate) use evidence::Before;
-pub(crate) use make::run as plan;
-pub(crate) use merging::{Merge, run as merge};
-pub(crate) use sweeping::run as task;
-pub(crate) use window::{Outcome, Stored, Subject, Terms, WindowEnd, check as window};
+pub(crate) use merging::Merge;
 
 use evidence::Evidence;
 
@@ -46,6 +38,20 @@ pub(crate) struct Common {
     /// The comparison of the pages with the log. `None` if the comparison was not made yet, and `Some(None)` if there
     /// is no log to compare with the pages.
     pub(crate) audit: Option<Option<Arc<LogAudit>>>,
+}
+
+/// The database to check.
+pub(crate) struct What<'a> {
+    /// The paths exactly as the user named them.
+    pub(crate) named: &'a [PathBuf],
+    /// The value of `--set`.
+    pub(crate) choice: &'a SetChoice,
+    /// The backup sets to restore, if the caller has selected them.
+    pub(crate) sets: Option<&'a [ChainSet]>,
+    /// The position of this database in the list, if several databases are checked.
+    pub(crate) place: Option<Place<'a>>,
+    /// The role of this process in a check that is divided between processes.
+    pub(crate) spread: Spread<'a>,
 }
 
 /// The role of this process in a check that is divided between processes.
@@ -72,7 +78,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    fn opened(self) -> Option<&'a Opened> {
+    pub(crate) fn opened(self) -> Option<&'a Opened> {
         match self {
             Self::None | Self::Plan(_) => None,
             Self::Task(opened) => Some(opened),
@@ -95,39 +101,39 @@ impl<'a> Spread<'a> {
     /// An error that says what has changed.
     pub(crate) fn verify(
         self,
-        arguments: &CheckArguments,
+        arguments: &Request,
         what: &What<'_>,
         input: &Input,
-        prepared: &Prepared<'_>,
+        (database, catalog): (&Database, Fingerprint),
     ) -> Result<(), Failure> {
         let Some(opened) = self.opened() else { return Ok(()) };
-        opened.verify(&files_of(arguments, what, input, &prepared.database)?, prepared.catalog)
+        opened.verify(&files_of(arguments, what, input, database)?, catalog)
     }
 }
 
 /// The options of the check, as the plan stores them.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Planned {
+pub(crate) struct Planned {
     /// The files and folders to open.
-    paths: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
     /// The positions of backup sets from `--set`.
-    sets: Vec<u16>,
+    pub(crate) sets: Vec<u16>,
     /// The backup sets to restore, if the caller of the check has selected them; otherwise `None`.
-    restore: Option<Vec<PlannedSet>>,
-    scope: ScopeArguments,
-    no_log: bool,
-    stop: StopArguments,
+    pub(crate) restore: Option<Vec<PlannedSet>>,
+    pub(crate) scope: ScopeOptions,
+    pub(crate) no_log: bool,
+    pub(crate) stop: StopOptions,
     /// Whether the folder of the plan has a stored comparison of the pages with the log.
-    has_audit: bool,
+    pub(crate) has_audit: bool,
     /// Evidence that shows a later window of the same check whether it reads the same bytes; `None` for `mdfsck plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    evidence: Option<Evidence>,
+    pub(crate) evidence: Option<Evidence>,
 }
 
 impl Planned {
     /// Selects the options of a check that the plan stores.
-    fn of(check: &CheckArguments, what: &What<'_>) -> Self {
+    pub(crate) fn of(check: &Request, what: &What<'_>) -> Self {
         Self {
             paths: check.paths.clone(),
             sets: if let SetChoice::Positions(positions) = what.choice { positions.clone() } else { Vec::new() },
@@ -144,29 +150,29 @@ impl Planned {
 /// A backup set, identified by its files and its position in them.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PlannedSet {
+pub(crate) struct PlannedSet {
     files: Vec<PathBuf>,
     set: u16,
 }
 
 impl PlannedSet {
-    fn of(set: &ChainSet) -> Self {
+    pub(crate) fn of(set: &ChainSet) -> Self {
         Self { files: set.paths.clone(), set: set.set.position }
     }
 }
 
 /// A plan that was opened and read.
 pub(crate) struct Opened {
-    folder: Folder,
-    plan: Plan<Planned>,
+    pub(crate) folder: Folder,
+    pub(crate) plan: Plan<Planned>,
     /// The rounds of tasks after the first round, in order.
-    rounds: Vec<OpenRound<Planned>>,
-    common: Common,
+    pub(crate) rounds: Vec<OpenRound<Planned>>,
+    pub(crate) common: Common,
 }
 
 impl Opened {
     /// Opens the folder of a plan.
-    fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let (folder, plan, warning) = Folder::open::<Planned>(path, &BUILD)?;
         warning.iter().for_each(warn);
         let audit = match plan.options.has_audit {
@@ -180,20 +186,20 @@ impl Opened {
 
     /// Returns the arguments of the planned check. Memory, temporary folder, threads and similar resources are those of
     /// this process, not those of the process that made the plan.
-    fn arguments(&self, room: &RoomArguments, run: &RunArguments) -> CheckArguments {
+    pub(crate) fn arguments(&self, room: &RoomOptions, run: &RunOptions) -> Request {
         let Planned { paths, scope, no_log, stop, .. } = &self.plan.options;
-        CheckArguments {
+        Request {
             paths: paths.clone(),
             scope: scope.clone(),
-            recovery: RecoveryArguments { no_log: *no_log, room: room.clone() },
+            recovery: RecoveryOptions { no_log: *no_log, room: room.clone() },
             stop: stop.clone(),
             run: run.clone(),
-            ..CheckArguments::of_paths(Vec::new())
+            ..Request::of_paths(Vec::new())
         }
     }
 
     /// The backup sets that `--set` selects.
-    fn choice(&self) -> SetChoice {
+    pub(crate) fn choice(&self) -> SetChoice {
         match self.plan.options.sets.as_slice() {
             [] => SetChoice::Newest,
             positions => SetChoice::Positions(positions.to_vec()),
@@ -201,7 +207,7 @@ impl Opened {
     }
 
     /// The backup sets to restore, if the plan stores them.
-    fn sets(&self) -> Result<Option<Vec<ChainSet>>, Failure> {
+    pub(crate) fn sets(&self) -> Result<Option<Vec<ChainSet>>, Failure> {
         let Some(planned) = &self.plan.options.restore else { return Ok(None) };
         let files: BTreeSet<&PathBuf> = planned.iter().flat_map(|set| &set.files).collect();
         let media = files.into_iter().map(|path| backup::media(path)).collect::<Result<Vec<_>, _>>()?;
@@ -217,7 +223,7 @@ impl Opened {
     }
 
     /// Requires that the files and the catalog that this process has read are those of the plan.
-    fn verify(&self, files: &[SourceFile], catalog: Fingerprint) -> Result<(), Failure> {
+    pub(crate) fn verify(&self, files: &[SourceFile], catalog: Fingerprint) -> Result<(), Failure> {
         if let Some((now, _)) = files.iter().zip(&self.plan.files).find(|(now, then)| now != then) {
             let what = "is not among the files of the plan, or has changed".to_owned();
             return Err(PartsError::Changed { path: now.path.clone(), what }.into());
@@ -229,19 +235,19 @@ impl Opened {
     }
 
     /// Describes a source file that has changed since the previous window; `None` if no file has changed.
-    fn changed_file(&self) -> Option<String> {
+    pub(crate) fn changed_file(&self) -> Option<String> {
         let by_time = || self.plan.verify_files().err().map(|error| error.to_string());
         self.plan.options.evidence.as_ref().and_then(Evidence::changed_file).or_else(by_time)
     }
 
     /// Requires that no source file has changed.
-    fn verify_files(&self) -> Result<(), Failure> {
+    pub(crate) fn verify_files(&self) -> Result<(), Failure> {
         self.plan.verify_files()?;
         self.plan.options.evidence.as_ref().map_or(Ok(()), |evidence| evidence.verify_files())
     }
 
     /// Requires that the allocation maps are the same as when the plan was made.
-    fn verify_maps(&self, maps: Fingerprint) -> Result<(), Failure> {
+    pub(crate) fn verify_maps(&self, maps: Fingerprint) -> Result<(), Failure> {
         match self.plan.image.is_maps(maps) {
             true => Ok(()),
             false => Err(self.changed("its allocation maps have changed")),
@@ -249,7 +255,7 @@ impl Opened {
     }
 
     /// The failure for a database that differs from the planned one.
-    fn changed(&self, what: &str) -> Failure {
+    pub(crate) fn changed(&self, what: &str) -> Failure {
         let path = self.plan.files.first().map(|file| file.path.clone()).unwrap_or_default();
         Failure::unable(format!(
             "{}: has changed since the plan was made, or can no longer be read in the same way: {what}; make a new plan",
@@ -266,8 +272,8 @@ fn audit_of(folder: &Folder) -> Result<LogAudit, Failure> {
 }
 
 /// The present state of all source files, sorted by path.
-fn files_of(
-    arguments: &CheckArguments,
+pub(crate) fn files_of(
+    arguments: &Request,
     what: &What<'_>,
     input: &Input,
     database: &Database,

@@ -9,7 +9,7 @@ use report::View;
 use report::summary::{Commands, Style};
 use terminal_size::{Width, terminal_size_of};
 
-use crate::cli::CheckArguments;
+use crate::request::Request;
 
 /// Number of columns if the output is not a terminal.
 const COLUMNS: usize = 80;
@@ -50,7 +50,7 @@ fn has_color() -> bool {
 pub(crate) fn write_summary(
     report: &findings::Report,
     view: View,
-    (arguments, status, is_one_of_several): (&CheckArguments, u8, bool),
+    (arguments, status, is_one_of_several): (&Request, u8, bool),
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let style = style(arguments.results.output.as_deref());
@@ -69,8 +69,8 @@ pub(crate) struct Repeated {
 }
 
 impl Repeated {
-    pub(crate) fn of(arguments: &CheckArguments) -> Self {
-        let carve = arguments.carve.carve.then(|| "--carve".to_owned());
+    pub(crate) fn of(arguments: &Request) -> Self {
+        let carve = arguments.carve.then(|| "--carve".to_owned());
         let paths = arguments.paths.iter().map(|path| source::argument(path));
         let paths: Vec<String> = carve.into_iter().chain(paths).collect();
         let is_merge = crate::arguments::shown().next().is_some_and(|command| command == "merge");

@@ -6,7 +6,6 @@ mod find;
 mod labels;
 mod mark;
 mod metrics;
-pub(crate) mod policy;
 mod ready;
 mod roots;
 mod work;
@@ -28,9 +27,9 @@ use report::watch::{self as lines, Counts, Status, WatchFormat};
 use crate::cli::WatchArguments;
 use crate::deliver::Deliverer;
 use crate::failure::{Failure, warn};
+use crate::request::ListenerOptions;
 use crate::{fingerprint, history as show, keep, nice, output, spool, windows};
 use check::Checker;
-pub(crate) use mark::Mark;
 use work::{Shared, beat, work};
 
 /// The interval at which the watcher tests whether it has results to report.
@@ -79,7 +78,7 @@ pub(crate) fn run(arguments: &WatchArguments) -> Result<u8, Failure> {
         compared: HashMap::new(),
     };
     output::print(|out| lines::write_heading(watcher.format, out))?;
-    let listener = &arguments.listener;
+    let listener = &ListenerOptions::from(&arguments.listener);
     let deliverer = listener.on_event.as_deref().map(|program| Deliverer {
         history: &arguments.history,
         program,
@@ -386,7 +385,7 @@ impl Watcher<'_> {
         }
         let format = self.format;
         output::print(|out| reported.iter().try_for_each(|item| lines::write(item, Status::of(item), format, out)))?;
-        self.history.reported(&reported, self.arguments.listener.is_there()).map_err(failed)?;
+        self.history.reported(&reported, self.arguments.listener.on_event.is_some()).map_err(failed)?;
         for item in &reported {
             let status = Status::of(item);
             self.counts.add(status);
@@ -446,7 +445,7 @@ impl Watcher<'_> {
         }
         for (event, span, raised) in all {
             let promise = Promise { broken: event, judge: Judge::Watch, span };
-            let has_listener = self.arguments.listener.is_there();
+            let has_listener = self.arguments.listener.on_event.is_some();
             let new = self.history.raise(&promise, &raised, None, has_listener).map_err(failed)?;
             let shown = |one: &&Raised| self.arguments.once || new.contains(&one.key());
             let format = self.format;

@@ -2,6 +2,7 @@
 //! `--within` is kept: that all pages and cross-references were checked within a time span.
 
 pub(crate) mod signals;
+mod window;
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,19 +16,22 @@ use report::Format;
 use report::windows::{Changed, Done, WindowView};
 use source::PageSource;
 
-use crate::check::{Ended, Prepared, What, prepare};
-use crate::cli::CheckArguments;
+use crate::ended::Ended;
 use crate::failure::{Failure, warn};
 use crate::input::Input;
 use crate::keep;
-use crate::spread::{Before, Outcome, Spread, Stored, Subject, Terms, WindowEnd, window};
+use crate::prepare::{Prepared, prepare};
+use crate::request::Request;
+use crate::spread::{Before, Spread, What};
+pub(crate) use window::Outcome;
+use window::{Stored, Subject, Terms, WindowEnd, check as window};
 
 /// Refuses an invalid combination of the options for windows.
 ///
 /// # Errors
 ///
 /// If an option requires another option that is missing, or contradicts another option.
-pub(crate) fn refuse_options(arguments: &CheckArguments) -> Result<(), Failure> {
+pub(crate) fn refuse_options(arguments: &Request) -> Result<(), Failure> {
     let windows = &arguments.windows;
     let has_history = arguments.results.history.is_some();
     if arguments.estimate_only {
@@ -65,7 +69,7 @@ pub(crate) struct Windowed {
 
 /// When the window of one database ends. Several databases share the time of one window. If the check of one database
 /// ends early, the checks of the later databases get the remaining time.
-fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instant {
+fn ends(arguments: &Request, what: &What<'_>, length: Duration) -> Instant {
     let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
     let Some(place) = &what.place else { return all };
@@ -82,7 +86,7 @@ fn ends(arguments: &CheckArguments, what: &What<'_>, length: Duration) -> Instan
 /// # Errors
 /// If the database cannot be checked.
 pub(crate) fn check<'i>(
-    arguments: &CheckArguments,
+    arguments: &Request,
     what: &What<'_>,
     (input, before): (&'i Input, &Before),
     (length, started): (Duration, SystemTime),
@@ -155,7 +159,7 @@ struct View {
 
 /// Records the run, and reports whether the promises of `--within` about the database are kept. `status` is the exit
 /// status of the results.
-pub(crate) fn record(arguments: &CheckArguments, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
+pub(crate) fn record(arguments: &Request, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
     let mut outcome = outcome;
     let mut bits = outcome.as_ref().map_or(0, |outcome| outcome.unkept);
     let history = arguments.results.history.as_deref();
@@ -208,7 +212,7 @@ fn raise(
 
 fn known(
     path: &std::path::Path,
-    arguments: &CheckArguments,
+    arguments: &Request,
     (source, database, started): (&dyn PageSource, &Database, SystemTime),
     ranges: &[RangeRead],
 ) -> Result<Known, HistoryError> {
@@ -217,7 +221,7 @@ fn known(
 }
 
 fn opening<'a>(
-    arguments: &CheckArguments,
+    arguments: &Request,
     (source, database, started): (&'a dyn PageSource, &'a Database, SystemTime),
     naming: &'a Naming,
 ) -> Opening<'a> {
@@ -226,13 +230,7 @@ fn opening<'a>(
 }
 
 /// Decides whether the promises of `--within` about the database are kept.
-fn judged(
-    arguments: &CheckArguments,
-    report: &Report,
-    outcome: Option<Box<Outcome>>,
-    known: Known,
-    changed: Changed,
-) -> View {
+fn judged(arguments: &Request, report: &Report, outcome: Option<Box<Outcome>>, known: Known, changed: Changed) -> View {
     let now = history::time::seconds(&history::time::text(SystemTime::now())).unwrap_or_default();
     let window = arguments.windows.window;
     let pace = outcome.as_ref().map_or_else(|| Pace::of(&known.windows), |outcome| outcome.pace);
@@ -301,7 +299,7 @@ impl Said {
     /// # Errors
     ///
     /// Errors of `out`.
-    pub(crate) fn write(&self, arguments: &CheckArguments, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+    pub(crate) fn write(&self, arguments: &Request, out: &mut dyn std::io::Write) -> std::io::Result<()> {
         let Some(view) = &self.view else { return Ok(()) };
         let shown = view.shown();
         match arguments.results.format() {
@@ -319,7 +317,7 @@ impl Said {
 
 /// Returns the rate, in bytes per second, at which checks in earlier time windows read this database. An estimate uses
 /// this rate. `None` if no rate is known.
-pub(crate) fn rate(arguments: &CheckArguments, source: &dyn PageSource, database: &Database) -> Option<f64> {
+pub(crate) fn rate(arguments: &Request, source: &dyn PageSource, database: &Database) -> Option<f64> {
     // An estimate must not create a history, and must not record the promise of `--within`.
     let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
     let naming = keep::naming(arguments);

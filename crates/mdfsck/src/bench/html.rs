@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use report::html::{escape, head, table, with_contents};
 
-use super::matrix::Cache;
 use super::measure::Measured;
 use super::raw::RawRead;
 use super::results::Results;
 use super::{charts, figures};
+use crate::matrix::Cache;
 
 /// The smallest number of samples that a run must have for charts over time.
 const MIN_SAMPLES: usize = 6;

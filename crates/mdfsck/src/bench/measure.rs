@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::matrix::Cell;
 use super::raw;
 use crate::failure::Failure;
+use crate::matrix::Cell;
 
 /// A check that takes less than this number of seconds is too short to measure, since starting a process takes some
 /// hundredths of a second.

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::matrix::Cache;
 use super::measure::median;
 use crate::failure::Failure;
+use crate::matrix::Cache;
 
 /// Number of bytes per read.
 const READ_BYTES: u64 = 1 << 20;

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::machine::Machine;
-use super::matrix::Cell;
 use super::measure::Measured;
 use super::raw::RawRead;
 use crate::failure::Failure;
+use crate::matrix::Cell;
 use crate::size;
 
 /// The format version of saved results.
@@ -209,10 +209,10 @@ mod tests {
 
     fn cell(maxdop: u16) -> Cell {
         Cell {
-            configuration: super::super::configuration("full").unwrap(),
+            configuration: crate::matrix::configuration("full").unwrap(),
             maxdop,
             memory: None,
-            cache: super::super::Cache::Warm,
+            cache: crate::matrix::Cache::Warm,
         }
     }
 

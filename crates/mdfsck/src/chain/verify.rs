@@ -12,14 +12,14 @@ use report::chains::{Detour, Verified};
 use report::log::lsn_text;
 use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
 
-use crate::cli::RecoveryArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Backups;
 use crate::recover;
+use crate::request::RecoveryOptions;
 
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {
-    pub(super) options: &'a RecoveryArguments,
+    pub(super) options: &'a RecoveryOptions,
     /// The point in time at which a restore stops; `None` for the end of the log. A chain whose log does not continue
     /// after this point is restored to the end of its log.
     pub(super) stop: Option<Stop>,

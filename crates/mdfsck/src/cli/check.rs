@@ -1,30 +1,23 @@
 //! The options of `mdfsck check`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use findings::registry::limits::{self, Limit};
-use report::{Columns, Format};
-use serde::{Deserialize, Serialize};
+use report::Columns;
 use source::backup::SetChoice;
 
 use super::{
-    CarveArguments, DatabaseArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, SnapshotArguments,
-    StopArguments,
+    CarveArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, SnapshotArguments, StopArguments,
 };
-use crate::failure::Failure;
-use crate::watch::Mark;
+use crate::request::RangeBytes;
 
 /// The smallest `--range`, in bytes: for smaller ranges the overhead is larger than the benefit.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
 /// The largest `--range`, in bytes: larger ranges would hardly divide a database.
 const MOST_RANGE_BYTES: u64 = 1 << 40;
-/// The default of `--spool-limit`.
-const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
-
 #[derive(Args, Clone)]
 pub(crate) struct CheckArguments {
     /// Data files with their logs, backups, folders, or patterns such as '*.bak'
@@ -146,27 +139,6 @@ pub(crate) struct WindowArguments {
     /// For tests: the maximum number of ranges that a window reads.
     #[arg(long, hide = true, requires = "window")]
     pub(crate) most_ranges: Option<u64>,
-
-    /// The start of the run. The time limit of `--window` counts from here.
-    #[arg(skip)]
-    pub(crate) begun: Option<Instant>,
-}
-
-impl WindowArguments {
-    /// Whether `--window` or `--within` was given.
-    pub(crate) fn are_asked_for(&self) -> bool {
-        self.window.is_some() || self.within.is_some()
-    }
-}
-
-/// The size, in bytes, of the ranges that a window reads.
-#[derive(Clone, Copy)]
-pub(crate) struct RangeBytes(pub(crate) u64);
-
-impl Default for RangeBytes {
-    fn default() -> Self {
-        Self(1 << 30)
-    }
 }
 
 fn image_name(text: &str) -> Result<String, String> {
@@ -184,8 +156,7 @@ fn range(text: &str) -> Result<RangeBytes, String> {
 }
 
 /// The options that choose what is checked, and how deeply.
-#[derive(Args, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct ScopeArguments {
     /// Backup set to check: a number N as in RESTORE ... WITH FILE = N (repeatable), last, or all
     ///
@@ -194,7 +165,6 @@ pub(crate) struct ScopeArguments {
     /// the command line, mdfsck checks the first full backup in this file, together with the newest differential based
     /// on it in the other files.
     #[arg(long, value_name = "N|last|all", value_parser = set, help_heading = SCOPE)]
-    #[serde(skip)]
     pub(crate) set: Vec<SetChoice>,
 
     /// Check only pages, record headers and allocation
@@ -311,7 +281,7 @@ pub(crate) struct ResultArguments {
     ///
     /// With --output, --no-infomsgs or --estimate-only the default is text.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = OUTPUT)]
-    format: Option<FormatKind>,
+    pub(super) format: Option<FormatKind>,
 
     /// The same as --format json
     #[arg(long, conflicts_with_all = ["format", "tableresults"], help_heading = OUTPUT)]
@@ -320,7 +290,7 @@ pub(crate) struct ResultArguments {
     /// The same as --format tableresults; =2008 selects the columns of SQL Server 2005 to 2008 R2
     #[arg(long, value_enum, value_name = "2008", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "2012", conflicts_with = "format", help_heading = OUTPUT)]
-    tableresults: Option<TableColumns>,
+    pub(super) tableresults: Option<TableColumns>,
 
     /// Leave out informational messages
     ///
@@ -389,10 +359,6 @@ pub(crate) struct ResultArguments {
 
     #[command(flatten)]
     pub(crate) listener: ListenerArguments,
-
-    /// The backup in the queue of `mdfsck watch` that this run checks.
-    #[arg(skip)]
-    pub(crate) watched: Option<Arc<Mark>>,
 }
 
 pub(super) const SCOPE: &str = "Scope and depth";
@@ -413,110 +379,6 @@ pub(crate) struct NamingArguments {
     /// database.
     #[arg(long, requires = "history", help_heading = OUTPUT)]
     pub(crate) replicas: bool,
-}
-
-impl CheckArguments {
-    /// A copy of these arguments with other paths.
-    pub(crate) fn of(&self, paths: Vec<PathBuf>) -> Self {
-        Self { paths, ..self.clone() }
-    }
-
-    /// The paths as the user named them, or the originals of the paths if a snapshot is checked.
-    pub(crate) fn originals(&self) -> Vec<PathBuf> {
-        self.paths.iter().map(|path| self.snapshot.originals.of(path)).collect()
-    }
-
-    /// A full check of a database, with default options.
-    pub(crate) fn of_database(database: &DatabaseArguments, stop: StopArguments) -> Self {
-        Self {
-            scope: ScopeArguments {
-                set: database.set.iter().map(|&position| SetChoice::Positions(vec![position])).collect(),
-                ..ScopeArguments::default()
-            },
-            recovery: database.recovery.clone(),
-            stop,
-            ..Self::of_paths(database.paths.clone())
-        }
-    }
-
-    /// A full check of the data files or backups in these paths, with default options.
-    pub(crate) fn of_paths(paths: Vec<PathBuf>) -> Self {
-        Self {
-            settle_page: None,
-            paths,
-            recursive: false,
-            carve: CarveArguments::default(),
-            scope: ScopeArguments::default(),
-            recovery: RecoveryArguments::default(),
-            stop: StopArguments::default(),
-            databases: 1,
-            estimate_only: false,
-            spool_limit: SPOOL_LIMIT_BYTES,
-            batches: 1,
-            run: RunArguments::default(),
-            windows: WindowArguments::default(),
-            snapshot: SnapshotArguments::default(),
-            results: ResultArguments::default(),
-        }
-    }
-
-    /// The backup sets to check.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `last` or `all` is combined with another choice or with a point at which the restore stops.
-    pub(crate) fn sets(&self) -> Result<SetChoice, Failure> {
-        let mut positions = Vec::new();
-        for choice in &self.scope.set {
-            match choice {
-                SetChoice::Positions(numbers) => positions.extend(numbers),
-                _ if self.stop.is_given() => {
-                    return Err(Failure::usage(
-                        "--set last and --set all check each backup by itself; they cannot be combined with --stop-at or a mark",
-                    ));
-                }
-                choice if self.scope.set.len() == 1 => return Ok(choice.clone()),
-                _ => return Err(Failure::usage("--set last and --set all cannot be combined with another --set")),
-            }
-        }
-        Ok(if positions.is_empty() { SetChoice::Newest } else { SetChoice::Positions(positions) })
-    }
-}
-
-impl ResultArguments {
-    /// Whether results go to stdout as JSON lines.
-    pub(super) fn are_json(&self) -> bool {
-        let is_stdout = self.output.as_ref().is_none_or(|path| path.as_os_str() == "-");
-        self.format() == Format::Json && is_stdout
-    }
-
-    /// The format of the results. A summary counts as text.
-    pub(crate) fn format(&self) -> Format {
-        if let Some(columns) = self.tableresults {
-            return Format::TableResults(columns.into());
-        }
-        match self.format {
-            _ if self.json => Format::Json,
-            None | Some(FormatKind::Summary | FormatKind::Text) => Format::Text,
-            Some(FormatKind::Json) => Format::Json,
-            Some(FormatKind::Tableresults) => Format::TableResults(Columns::Newer),
-        }
-    }
-
-    /// Whether the results contain only findings and their counts. Scripts that parse DBCC's lines expect this: DBCC
-    /// has no lines for parts that could not be verified.
-    pub(crate) fn are_findings_only(&self) -> bool {
-        self.no_infomsgs && self.format.is_none() && matches!(self.format(), Format::Text)
-    }
-
-    /// Whether to print a summary: a summary was requested, or no format was requested and stdout is a terminal.
-    pub(crate) fn wants_summary(&self, is_terminal: bool) -> bool {
-        let is_other = self.tableresults.is_some() || self.json || self.no_infomsgs || self.output.is_some();
-        match self.format {
-            Some(format) => matches!(format, FormatKind::Summary),
-            None => is_terminal && !is_other,
-        }
-    }
 }
 
 fn set(text: &str) -> Result<SetChoice, String> {
@@ -546,7 +408,7 @@ fn batches(text: &str) -> Result<u16, String> {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum FormatKind {
+pub(super) enum FormatKind {
     /// For people: the verdict, the findings (causes before their effects) and what to do; the layout may change
     Summary,
     /// The lines that DBCC prints, in DBCC's order
@@ -558,8 +420,7 @@ enum FormatKind {
 }
 
 /// Which constraints are checked.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Constraints {
     /// Enabled and trusted constraints
     Trusted,
@@ -569,7 +430,7 @@ pub(crate) enum Constraints {
 
 /// The sets of columns of WITH TABLERESULTS. The releases of SQL Server have different columns.
 #[derive(Clone, Copy, ValueEnum)]
-enum TableColumns {
+pub(super) enum TableColumns {
     /// SQL Server 2012 and later
     #[value(name = "2012")]
     Newer,

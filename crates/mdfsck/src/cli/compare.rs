@@ -6,7 +6,8 @@ use clap::Args;
 use findings::registry::limits::Limit;
 
 use super::check::LimitId;
-use super::{CheckArguments, OUTPUT, RecoveryArguments, RunArguments, ScopeArguments, StopArguments};
+use super::{OUTPUT, RecoveryArguments, RunArguments, ScopeArguments, StopArguments};
+use crate::request::Request;
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
@@ -49,12 +50,12 @@ pub(crate) struct CompareArguments {
 
 impl CompareArguments {
     /// The check whose findings are compared.
-    pub(crate) fn check(&self) -> CheckArguments {
-        let mut check = CheckArguments::of_paths(self.paths.clone());
-        check.scope = self.scope.clone();
-        check.recovery = self.recovery.clone();
-        check.stop = self.stop.clone();
-        check.run = self.run.clone();
+    pub(crate) fn check(&self) -> Request {
+        let mut check = Request::of_paths(self.paths.clone());
+        check.scope = (&self.scope).into();
+        check.recovery = (&self.recovery).into();
+        check.stop = (&self.stop).into();
+        check.run = (&self.run).into();
         check.results.allow.clone_from(&self.allow);
         check.results.exit_zero_on_incomplete = self.exit_zero_on_incomplete;
         check

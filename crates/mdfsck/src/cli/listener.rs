@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
@@ -28,26 +27,4 @@ pub(crate) struct ListenerArguments {
     /// For tests: the time limit of the program in seconds, instead of 60.
     #[arg(long, hide = true, requires = "on_event")]
     pub(crate) event_seconds: Option<u64>,
-}
-
-impl ListenerArguments {
-    /// The time limit of the program.
-    pub(crate) fn limit(&self) -> Duration {
-        Duration::from_secs(self.event_seconds.unwrap_or(60))
-    }
-
-    /// Whether `--on-event` was given.
-    pub(crate) fn is_there(&self) -> bool {
-        self.on_event.is_some()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_has_60_seconds() {
-        assert_eq!(ListenerArguments::default().limit(), Duration::from_secs(60));
-    }
 }

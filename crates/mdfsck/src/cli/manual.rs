@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use clap::{Command, CommandFactory};
 
-use super::{Cli, VERSION};
+use super::Cli;
 use crate::failure::Failure;
 use crate::output;
+use crate::version::VERSION;
 
 /// The start of docs/commands.md.
 const INTRODUCTION: &str = "\

@@ -7,9 +7,8 @@ use findings::registry::limits::Limit;
 
 use super::check::{LimitId, SCOPE};
 use super::recovery::RECOVERY;
-use super::{
-    CarveArguments, CheckArguments, Constraints, DatabaseArguments, LikeArguments, OUTPUT, RunArguments, StopArguments,
-};
+use super::{CarveArguments, Constraints, DatabaseArguments, LikeArguments, OUTPUT, RunArguments, StopArguments};
+use crate::request::Request;
 
 #[derive(Args)]
 pub(crate) struct AdviseArguments {
@@ -55,10 +54,10 @@ pub(crate) struct AdviseArguments {
 
 impl AdviseArguments {
     /// The check on which the advice is based.
-    pub(crate) fn check(&self) -> CheckArguments {
-        let mut check = CheckArguments::of_database(&self.database, self.stop.clone());
-        check.scope.constraints = self.constraints;
-        check.run = self.run.clone();
+    pub(crate) fn check(&self) -> Request {
+        let mut check = self.database.request(&self.stop);
+        check.scope.constraints = self.constraints.map(Into::into);
+        check.run = (&self.run).into();
         check.results.allow.clone_from(&self.allow);
         check.results.exit_zero_on_incomplete = self.exit_zero_on_incomplete;
         check
@@ -159,8 +158,8 @@ pub(crate) struct BenchArguments {
 
     /// Configurations to measure: full or physical, each alone or followed by /batches, /per-file or /both
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "full,physical")]
-    #[arg(value_parser = crate::bench::configuration)]
-    pub(crate) configurations: Vec<crate::bench::Configuration>,
+    #[arg(value_parser = crate::matrix::configuration)]
+    pub(crate) configurations: Vec<crate::matrix::Configuration>,
 
     /// Memory grants to measure (default: the grant that a check uses without --memory)
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = crate::size::bytes)]
@@ -168,7 +167,7 @@ pub(crate) struct BenchArguments {
 
     /// State of the system's file cache before each run
     #[arg(long, value_name = "STATE,...", value_delimiter = ',', value_enum, default_value = "warm")]
-    pub(crate) cache: Vec<crate::bench::Cache>,
+    pub(crate) cache: Vec<crate::matrix::Cache>,
 
     /// Number of runs per cell; a cell is one combination of the options above
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -204,7 +203,7 @@ pub(crate) struct PageArguments {
     /// Page address as FILE:PAGE, such as 1:153; '(1:153)', 1,153 and '1 153' are accepted too
     ///
     /// For the address of a row, as in message 8955, mdfsck shows the page that contains the row.
-    #[arg(value_name = "F:P", value_parser = crate::page::address)]
+    #[arg(value_name = "F:P", value_parser = crate::values::address)]
     pub(crate) page: format::PageId,
 
     #[command(flatten)]
@@ -264,15 +263,15 @@ pub(crate) struct LogArguments {
     pub(crate) records: bool,
 
     /// List only records that change this page
-    #[arg(long, value_name = "F:P", value_parser = crate::page::address)]
+    #[arg(long, value_name = "F:P", value_parser = crate::values::address)]
     pub(crate) page: Option<format::PageId>,
 
     /// List only records at or after this LSN
-    #[arg(long, value_name = "LSN", value_parser = crate::log::lsn)]
+    #[arg(long, value_name = "LSN", value_parser = crate::values::lsn)]
     pub(crate) from: Option<format::Lsn>,
 
     /// List only records up to this LSN
-    #[arg(long, value_name = "LSN", value_parser = crate::log::lsn)]
+    #[arg(long, value_name = "LSN", value_parser = crate::values::lsn)]
     pub(crate) to: Option<format::Lsn>,
 
     /// List only records of this table, by name or object ID; also needs the data files
@@ -292,12 +291,12 @@ pub(crate) struct LogArguments {
     ///
     /// Most log records contain no time. The time of a record is therefore the last time that is stored before it in
     /// the log: the begin or end of a transaction, or the closing of a log block (SQL Server 2019 and later).
-    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
-    pub(crate) since: Option<crate::input::StopMoment>,
+    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment)]
+    pub(crate) since: Option<crate::request::StopMoment>,
 
     /// List only records up to this time (local time of the server)
-    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
-    pub(crate) until: Option<crate::input::StopMoment>,
+    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment)]
+    pub(crate) until: Option<crate::request::StopMoment>,
 
     /// Print one JSON object per line
     #[arg(long)]
@@ -312,8 +311,8 @@ pub(crate) struct CheckpointsArguments {
     pub(crate) paths: Vec<PathBuf>,
 
     /// Compare the checkpoints before and after a change to database DB at this time (UTC); repeatable
-    #[arg(long, value_name = "DB=TIMEZ", value_parser = crate::checkpoints::change)]
-    pub(crate) change: Vec<crate::checkpoints::Change>,
+    #[arg(long, value_name = "DB=TIMEZ", value_parser = crate::values::change)]
+    pub(crate) change: Vec<crate::values::Change>,
 
     /// Print one JSON object per line
     #[arg(long, help_heading = OUTPUT)]
@@ -362,8 +361,8 @@ pub(crate) struct ChainArguments {
     ///
     /// An example is 2024-03-01T13:10:00. Lists the backups in the order in which to restore them. If you cannot
     /// restore to this time, lists the missing backups and the nearest points in time you can restore to.
-    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment)]
-    pub(crate) at: Option<crate::input::StopMoment>,
+    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment)]
+    pub(crate) at: Option<crate::request::StopMoment>,
 
     /// Restore each chain in memory and check the result; with --at, restore to the given point in time
     ///

@@ -3,12 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use recovery::Stop;
-use serde::{Deserialize, Serialize};
-use source::backup::Until;
 
 use super::RESOURCES;
-use crate::input::StopMoment;
+use crate::request::StopMoment;
 
 pub(super) const RECOVERY: &str = "Recovery";
 
@@ -45,14 +42,13 @@ pub(crate) struct RoomArguments {
 }
 
 /// The options for the point at which the restore of backups stops.
-#[derive(Args, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Args, Clone, Default)]
 pub(crate) struct StopArguments {
     /// Restore backups to this point in time (local time of the server), such as 2020-05-12T13:30:00
     ///
     /// Like STOPAT, includes the transactions that were committed up to this time. Uses the newest full and
     /// differential backups before this time, and the log backups that follow these backups.
-    #[arg(long, value_name = "TIME", value_parser = crate::input::stop_moment, help_heading = RECOVERY, group = "stop")]
+    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment, help_heading = RECOVERY, group = "stop")]
     pub(crate) stop_at: Option<StopMoment>,
 
     /// Restore backups up to and including the marked transaction NAME
@@ -64,27 +60,4 @@ pub(crate) struct StopArguments {
     /// Restore backups up to, but not including, the marked transaction NAME
     #[arg(long, value_name = "NAME", help_heading = RECOVERY, group = "stop")]
     pub(crate) stop_before_mark: Option<String>,
-}
-
-impl StopArguments {
-    /// Whether one of these options was given.
-    pub(crate) fn is_given(&self) -> bool {
-        self.stop_at.is_some() || self.stop_at_mark.is_some() || self.stop_before_mark.is_some()
-    }
-
-    /// The end of the restore: a point in time, a mark, or the end of the log.
-    pub(crate) fn until(&self) -> Until<'_> {
-        match &self.stop_at {
-            Some(moment) => Until::Time(moment.text()),
-            None if self.is_given() => Until::Mark,
-            None => Until::End,
-        }
-    }
-
-    /// The point at which the restore stops, if one was given.
-    pub(crate) fn stop(&self) -> Option<Stop> {
-        let at = self.stop_at.map(|moment| Stop::At(moment.time));
-        let at_mark = || self.stop_at_mark.clone().map(Stop::AtMark);
-        at.or_else(at_mark).or_else(|| self.stop_before_mark.clone().map(Stop::BeforeMark))
-    }
 }

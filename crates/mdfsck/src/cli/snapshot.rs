@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use history::Originals;
 
 const SNAPSHOT: &str = "Snapshot";
 
@@ -27,8 +26,4 @@ pub(crate) struct SnapshotArguments {
     /// An argument for PROGRAM, before 'create' or 'remove'; repeatable
     #[arg(long, value_name = "ARG", requires = "snapshot_with", allow_hyphen_values = true, help_heading = SNAPSHOT)]
     pub(crate) snapshot_argument: Vec<OsString>,
-
-    /// The original paths of the files in the snapshot that is checked.
-    #[arg(skip)]
-    pub(crate) originals: Originals,
 }

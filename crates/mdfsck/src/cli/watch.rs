@@ -9,7 +9,7 @@ use findings::registry::limits::Limit;
 
 use super::check::LimitId;
 use super::{ListenerArguments, NamingArguments, OUTPUT, RESOURCES};
-use crate::watch::policy::{During, Policy};
+use crate::policy::{During, Policy};
 
 const CHOICE: &str = "Choice of backups";
 const ENGINE: &str = "Large backups";

@@ -10,10 +10,8 @@ use source::{BackupPages, Carved, PageSource};
 
 use crate::cli::{ExportArguments, ExportFormat};
 use crate::failure::Failure;
-use crate::size;
+use crate::size::{self, DEFAULT_BYTES};
 
-/// The memory grant without `--memory`, in bytes. The program raises the grant if the fixed part alone is larger.
-pub(crate) const DEFAULT_BYTES: u64 = 64 << 20;
 /// Memory that the program needs for any export, in bytes.
 const BASE_BYTES: u64 = 12 << 20;
 /// Number of page sets in memory while the pages of a table are located. A page set has one bit per page. Salvage needs
@@ -34,11 +32,6 @@ const GROUP_THREAD_BYTES: u64 = 44 << 20;
 /// The part of the grant that recovered pages may use, in bytes.
 pub(crate) fn for_recovery(granted: Option<u64>) -> u64 {
     granted.unwrap_or(DEFAULT_BYTES) / 4
-}
-
-/// The part of the grant that a search for the pages of the catalog may use, in bytes. The search ends before rows are read.
-pub(crate) fn for_search(granted: Option<u64>) -> u64 {
-    granted.unwrap_or(DEFAULT_BYTES) / 2
 }
 
 /// Memory that an export needs independently of the number of threads, in bytes.

@@ -16,7 +16,8 @@ use crate::audit;
 use crate::cli::ExtractArguments;
 use crate::failure::{Failure, report_faults, warn};
 use crate::input::{Input, Reading};
-use crate::recover::{Outcome, report_doubts};
+use crate::recover::{self, Outcome, report_doubts};
+use crate::request::{RecoveryOptions, StopOptions};
 use crate::spool::Spool;
 
 /// A mark in the names of the written files. It shows that the files are recovered.
@@ -26,6 +27,7 @@ const SPOOL_BYTES: u64 = 100 << 30;
 
 pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let options = &arguments.database;
+    let (recovery, stop) = (RecoveryOptions::from(&options.recovery), StopOptions::from(&arguments.stop));
     let reading = Reading {
         named: &options.paths,
         sets: &options.set,
@@ -33,15 +35,15 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         carve: false,
         spool: Spool { directory: options.recovery.room.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
         memory: options.recovery.room.memory,
-        stop: &arguments.stop,
+        stop: &stop,
     };
     let input = Input::open(&options.paths, &reading)?;
     let source = input.pages();
     let as_stored = catalog::load(source);
     let (_, recovered) = audit::beside(
         0,
-        || audit::of_log(&options.paths, &options.recovery, source, &as_stored),
-        |is_newer| input.recover(&options.paths, &options.recovery, &as_stored, is_newer),
+        || audit::of_log(&options.paths, &recovery, source, &as_stored),
+        |is_newer| recover::of_input(&input, &options.paths, &recovery, &as_stored, is_newer),
     );
     let recovered = recovered?;
     if let Some(reason) = doubt(&recovered, source, &as_stored) {

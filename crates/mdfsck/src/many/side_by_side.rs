@@ -13,8 +13,8 @@ use report::databases::Row;
 use tempfile::SpooledTempFile;
 
 use super::{Run, Stopped};
-use crate::cli::CheckArguments;
 use crate::failure::{Failure, keeping, to_stderr};
+use crate::request::Request;
 
 /// Maximum number of databases that may be started ahead of the database that is printed next.
 const MOST_AHEAD: usize = 64;
@@ -86,14 +86,14 @@ pub(super) fn side_by_side(
 }
 
 /// The number of threads that a run may use.
-fn threads(arguments: &CheckArguments) -> u16 {
+fn threads(arguments: &Request) -> u16 {
     let processors = thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap_or(u16::MAX));
     if arguments.run.maxdop == 0 { processors } else { arguments.run.maxdop }
 }
 
 /// The arguments for the check of one database. The check gets its share of the resources of a run that checks
 /// `workers` databases at the same time.
-pub(crate) fn share(arguments: &CheckArguments, workers: usize) -> CheckArguments {
+pub(crate) fn share(arguments: &Request, workers: usize) -> Request {
     let mut share = arguments.clone();
     let workers = u16::try_from(workers).unwrap_or(u16::MAX);
     share.run.maxdop = (threads(arguments) / workers).max(1);
@@ -104,7 +104,7 @@ pub(crate) fn share(arguments: &CheckArguments, workers: usize) -> CheckArgument
 
 struct Shared<'r> {
     run: &'r Run<'r>,
-    share: CheckArguments,
+    share: Request,
     turn: Mutex<Turn>,
     moved: Condvar,
     /// Every check holds this lock: for writing if it needs all the memory of the run, otherwise for reading. A check
@@ -153,7 +153,7 @@ impl Shared<'_> {
     }
 
     /// Checks a database; `None` if the database needs more memory than its share.
-    fn check(&self, number: usize, arguments: &CheckArguments, is_alone: bool) -> Option<Finished> {
+    fn check(&self, number: usize, arguments: &Request, is_alone: bool) -> Option<Finished> {
         let folder = self.folder();
         let unkept = |cause: io::Error, status: u8| {
             let folder = folder.display();

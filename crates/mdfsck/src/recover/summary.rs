@@ -1,7 +1,6 @@
 //! Describes the result of recovery for reports.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use findings::{RecoveryDoubt, RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use recovery::{Analysis, Applied, Misfit, Recovery};
@@ -11,11 +10,6 @@ use crate::failure::{Failure, warn};
 
 /// Maximum number of pages that a reason lists by their addresses.
 const NAMED_PAGES: usize = 3;
-
-/// Joins paths with commas.
-pub(crate) fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
-}
 
 /// A summary with a state and a reason, and no counts.
 pub(super) fn summary_of(state: RecoveryState, reason: &str) -> RecoverySummary {

@@ -13,10 +13,10 @@ use requests::{Request, Route, fields, route};
 use super::http::Answer;
 use super::page_view::{self, Printed};
 use super::token::Token;
-use crate::cli::VERSION;
 use crate::error_log;
 use crate::failure::Failure;
 use crate::keep;
+use crate::version::VERSION;
 
 /// The page of all databases is rebuilt at most once in the time `FRESH`. After the time `STALE`, it is rebuilt even if
 /// the history is unchanged, since the page would otherwise show a killed check as running.

@@ -14,13 +14,13 @@ remove) rm -r "$2" ;;
 esac"#;
 
 /// A folder with a program `snap` and a folder `data`, and the arguments for a check of `data`.
-fn arguments(script: &str) -> (TempDir, CheckArguments) {
+fn arguments(script: &str) -> (TempDir, Request) {
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join("snap");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(place.path().join("data")).unwrap();
-    let mut arguments = CheckArguments::of_paths(vec![place.path().join("data")]);
+    let mut arguments = Request::of_paths(vec![place.path().join("data")]);
     arguments.snapshot.snapshot_with = Some(program);
     arguments.results.history = Some(place.path().join("h.db"));
     (place, arguments)

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use source::{PageSource, storage};
 use sums::HashKey;
 
-use crate::check::What;
-use crate::cli::CheckArguments;
 use crate::failure::Failure;
 use crate::fingerprint;
 use crate::input::Input;
 use crate::logs;
+use crate::request::Request;
+use crate::spread::What;
 
 /// The address of the boot page.
 const BOOT: PageId = PageId::new(1, 9);
@@ -110,7 +110,7 @@ pub(crate) struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
     /// Identifies the named files and the files in named folders. Files that cannot be read are left out.
-    pub(crate) fn of(arguments: &CheckArguments, what: &What<'_>) -> Self {
+    pub(crate) fn of(arguments: &Request, what: &What<'_>) -> Self {
         let mut before = Self(BTreeMap::new());
         let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
         let named = arguments.paths.iter().chain(of_sets);
@@ -145,7 +145,7 @@ impl Before {
 
     /// Describes the first file of the evidence that may differ from the file that was opened; `None` if there is no
     /// such file.
-    pub(super) fn changed_file(&self, evidence: &Evidence) -> Option<String> {
+    pub(crate) fn changed_file(&self, evidence: &Evidence) -> Option<String> {
         let is_other = |file: &&FileIdentity| file.version.is_none() && self.0.get(&file.path) != Some(*file);
         let changed = evidence.files.iter().find(is_other);
         changed.map(|file| format!("{} was changed or replaced after it had been opened", file.path.display()))
@@ -160,7 +160,7 @@ impl Evidence {
     /// # Errors
     ///
     /// If the operating system cannot report on a file.
-    pub(super) fn of(
+    pub(crate) fn of(
         input: &Input,
         (source, is_recovered): (&dyn PageSource, bool),
         (database, image): (&Database, Option<&str>),
@@ -195,7 +195,7 @@ impl Evidence {
     }
 
     /// Describes the first file that has changed. Detects only changes that the operating system reports.
-    pub(super) fn changed_file(&self) -> Option<String> {
+    pub(crate) fn changed_file(&self) -> Option<String> {
         let is_other = |file: &&FileIdentity| FileIdentity::of(&file.path).ok().as_ref() != Some(*file);
         self.files.iter().find(is_other).map(|file| format!("{} was changed, replaced or removed", file.path.display()))
     }
@@ -203,7 +203,7 @@ impl Evidence {
     /// Whether a file has been replaced or deleted. Returns false for a missing file if the operating system cannot
     /// report on it. Also returns false if the folder of the file is empty or missing, since the folder may be a share
     /// that is not mounted. Objects in object storage are not looked up.
-    pub(super) fn is_stale(&self) -> bool {
+    pub(crate) fn is_stale(&self) -> bool {
         let mut of_system = self.files.iter().filter(|file| file.version.is_none());
         of_system.any(|file| match FileIdentity::of(&file.path) {
             Ok(now) => now != *file,
@@ -215,7 +215,7 @@ impl Evidence {
     ///
     /// # Errors
     /// An error for the first file that has changed.
-    pub(super) fn verify_files(&self) -> Result<(), Failure> {
+    pub(crate) fn verify_files(&self) -> Result<(), Failure> {
         match self.changed_file() {
             None => Ok(()),
             Some(what) => Err(Failure::unable(format!(
@@ -225,12 +225,12 @@ impl Evidence {
     }
 
     /// Whether the image consists of objects in object storage.
-    pub(super) fn is_of_objects(&self) -> bool {
+    pub(crate) fn is_of_objects(&self) -> bool {
         self.files.iter().any(|file| file.version.is_some())
     }
 
     /// Describes how the evidence `now` differs from this evidence. Returns `None` if both are equal.
-    pub(super) fn difference(&self, now: &Self) -> Option<String> {
+    pub(crate) fn difference(&self, now: &Self) -> Option<String> {
         let changed = |(then, now): (&FileIdentity, &FileIdentity)| {
             (then != now).then(|| format!("{} was changed, replaced or removed", now.path.display()))
         };

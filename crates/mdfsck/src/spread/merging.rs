@@ -1,4 +1,4 @@
-//! `mdfsck merge`: merges the parts that tasks have written into one report.
+//! Merges the parts that tasks have written into one report.
 
 use std::cell::Cell;
 
@@ -8,37 +8,21 @@ use findings::{FileRange, Options, Report};
 use parts::{Gathered, MOST_ROUNDS, Part, PartsError, Task};
 use source::PageSource;
 
-use super::{Opened, Spread, rounds};
-use crate::check::{self as checking, What};
-use crate::cli::{CheckArguments, MergeArguments};
+use super::{Opened, rounds};
 use crate::failure::Failure;
 
 /// The complete parts of a plan. There is one part for each task. While a check in windows has not yet read all ranges
 /// of the image, only some of the tasks have parts.
 pub(crate) struct Merge {
-    pub(super) opened: Opened,
-    pub(super) gathered: Gathered,
+    pub(crate) opened: Opened,
+    pub(crate) gathered: Gathered,
     /// The parts of each round after the first one.
-    pub(super) answers: Vec<Gathered>,
+    pub(crate) answers: Vec<Gathered>,
     /// Maximum number of bytes that a second look, which reads pages again to locate damage, may read in this process.
     /// A second look that would read more bytes is divided into tasks. `None` if no further tasks are possible.
-    pub(super) local_limit: Option<u64>,
+    pub(crate) local_limit: Option<u64>,
     /// Whether to report another round of tasks on stdout.
-    pub(super) says_rounds: bool,
-}
-
-pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
-    let opened = Opened::open(&arguments.folder)?;
-    checking::html::refuse_plan(arguments.results.html.as_deref(), opened.folder.path())?;
-    let check =
-        CheckArguments { results: arguments.results.clone(), ..opened.arguments(&arguments.room, &arguments.run) };
-    checking::set_up(&check, |check| {
-        let (choice, sets) = (opened.choice(), opened.sets()?);
-        let merge = Merge::gather(opened, arguments.local_limit)?;
-        let spread = Spread::Merge(&merge);
-        let what = What { named: &check.paths, choice: &choice, sets: sets.as_deref(), place: None, spread };
-        checking::one(check, &what)
-    })
+    pub(crate) says_rounds: bool,
 }
 
 /// The reason why a merge ended early.
@@ -58,7 +42,7 @@ impl Merge {
     ///
     /// # Errors
     /// If a part is missing or incomplete, or a source file has changed.
-    pub(super) fn gather(opened: Opened, local_limit: u64) -> Result<Self, PartsError> {
+    pub(crate) fn gather(opened: Opened, local_limit: u64) -> Result<Self, PartsError> {
         opened.plan.verify_files()?;
         let gathered = opened.folder.gather(&opened.plan)?;
         let answers = opened.rounds.iter().map(|round| round.folder.gather(&round.plan)).collect::<Result<_, _>>()?;

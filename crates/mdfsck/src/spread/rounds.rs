@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Reads a question of a round.
-pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Question, Failure> {
+pub(crate) fn question(opened: &Opened, round: u32, number: u32) -> Result<Question, Failure> {
     let (path, bytes) = opened.folder.question(round, number)?;
     let head = question_bound_to(&opened.plan.plan, round, number);
     let taken = Question::take(opened.folder.key(), &head, &mut bytes.as_slice());
@@ -20,7 +20,7 @@ pub(super) fn question(opened: &Opened, round: u32, number: u32) -> Result<Quest
 }
 
 /// The questions of all rounds, each together with the answers to it.
-pub(super) fn asked<'o>(opened: &'o Opened, gathered: &'o [Gathered]) -> Result<Vec<Asked<'o>>, Failure> {
+pub(crate) fn asked<'o>(opened: &'o Opened, gathered: &'o [Gathered]) -> Result<Vec<Asked<'o>>, Failure> {
     let mut all = Vec::new();
     for (open, gathered) in opened.rounds.iter().zip(gathered) {
         for number in 0..open.round.questions {
@@ -49,7 +49,7 @@ fn answers<'o>(open: &'o OpenRound<Planned>, gathered: &'o Gathered, question: u
 ///
 /// This function always returns a failure. If the questions were written, the failure ends this merge; the user merges
 /// again after the tasks have answered. Otherwise, the failure is a write error.
-pub(super) fn ask(opened: &Opened, wanted: &[Wanted], is_said: bool) -> Failure {
+pub(crate) fn ask(opened: &Opened, wanted: &[Wanted], is_said: bool) -> Failure {
     write(opened, wanted, is_said).map_or_else(|failure| failure, |()| Failure::more())
 }
 

@@ -18,20 +18,24 @@ use super::engine::{self, Engine};
 use super::find;
 use super::mark::{self, Mark};
 use super::work::Shared;
-use crate::check::{self, Out, What};
-use crate::cli::{CheckArguments, ProgressKind, WatchArguments};
+use crate::cli::WatchArguments;
 use crate::failure::{About, Failure, speaking_of, warn};
 use crate::keep;
 use crate::many::side_by_side;
-use crate::spread::{HandedOut, Spread};
+use crate::one::{self, Out};
+use crate::parted::HandedOut;
+use crate::progress::ProgressKind;
+use crate::request::{Request, Watch};
+use crate::spread::Spread;
+use crate::spread::What;
 
 /// The options and limits that apply to all checks of a watcher.
 pub(super) struct Checker<'a> {
     watch: &'a WatchArguments,
     /// The options of a check that may use the resources of all checks together.
-    whole: CheckArguments,
+    whole: Request,
     /// The options of a check that may use only its share of the resources.
-    share: CheckArguments,
+    share: Request,
     /// A check that needs all the memory of the watcher holds the write lock while it runs.
     alone: RwLock<()>,
     /// The program that runs the checks of large backups.
@@ -41,17 +45,17 @@ pub(super) struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     pub(super) fn new(watch: &'a WatchArguments, engine: Option<Engine<'a>>, shared: &'a Shared) -> Self {
-        let mut whole = CheckArguments::of_paths(Vec::new());
+        let mut whole = Request::of_paths(Vec::new());
         whole.run.maxdop = watch.maxdop;
         whole.run.io_limit = watch.io_limit;
         whole.run.progress = ProgressKind::None;
         whole.recovery.room.memory = watch.memory;
         whole.recovery.room.temp_dir.clone_from(&watch.temp_dir);
         whole.results.history = Some(watch.history.clone());
-        whole.results.listener = watch.listener.clone();
-        whole.results.naming = watch.naming.clone();
+        whole.results.listener = (&watch.listener).into();
+        whole.results.naming = (&watch.naming).into();
         whole.results.allow.clone_from(&watch.allow);
-        let several = CheckArguments { databases: watch.jobs, ..whole.clone() };
+        let several = Request { databases: watch.jobs, ..whole.clone() };
         let share = side_by_side::share(&several, usize::from(watch.jobs));
         Self { watch, share, whole, alone: RwLock::default(), engine, shared }
     }
@@ -149,7 +153,7 @@ impl<'a> Checker<'a> {
         let here = || {
             self.within_share(mark, &what, |arguments| {
                 let (mut sink, mut unwritten) = (io::sink(), None);
-                check::check(arguments, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))).map(drop)
+                one::check(arguments, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))).map(drop)
             })
         };
         let done = by_engine.and_then(|is_done| if is_done { Ok(()) } else { here() });
@@ -167,14 +171,14 @@ impl<'a> Checker<'a> {
         (what, bytes): (&What<'_>, u64),
     ) -> Result<bool, Failure> {
         let folder = engine.plan_of(item.id);
-        let make = |arguments: &CheckArguments| HandedOut::make(&folder, arguments, what, engine::task_bytes(bytes));
+        let make = |arguments: &Request| HandedOut::make(&folder, arguments, what, engine::task_bytes(bytes));
         let Some(plan) = self.within_share(mark, what, make)? else { return Ok(false) };
         for _ in 0..=MOST_ROUNDS {
             let said = if plan.has_all()? { None } else { engine.call(&folder, self.shared)? };
             if self.shared.is_stopped() {
                 return Ok(true);
             }
-            let merge = |arguments: &CheckArguments| plan.merge(arguments, what, engine::local_limit(bytes));
+            let merge = |arguments: &Request| plan.merge(arguments, what, engine::local_limit(bytes));
             // Merges the parts even if the program reported a failure, since only the parts count.
             match self.within_share(mark, what, merge) {
                 Ok(true) => {
@@ -209,11 +213,11 @@ impl<'a> Checker<'a> {
         &self,
         mark: &Arc<Mark>,
         what: &What<'_>,
-        run: impl Fn(&CheckArguments) -> Result<T, Failure>,
+        run: impl Fn(&Request) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let run = |arguments: &CheckArguments| {
+        let run = |arguments: &Request| {
             let mut arguments = arguments.of(what.named.to_vec());
-            arguments.results.watched = Some(Arc::clone(mark));
+            arguments.results.watched = Some(Arc::clone(mark) as Arc<dyn Watch>);
             run(&arguments)
         };
         let shared = {
@@ -288,12 +292,12 @@ impl<'a> Checker<'a> {
             exit_status: failure.status,
             error: &failure.text,
             watched: Some(claim),
-            has_listener: self.watch.listener.is_there(),
+            has_listener: self.whole.results.listener.is_there(),
         })
     }
 
     fn finish(&self, history: &mut History, mark: &Mark, verdict: Verdict, message: &str) -> Result<(), Failure> {
-        let has_listener = self.watch.listener.is_there();
+        let has_listener = self.whole.results.listener.is_there();
         history.finish(&mark.claim, verdict, message, has_listener).map_err(|error| Failure::from(&error))
     }
 }

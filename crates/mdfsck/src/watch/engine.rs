@@ -14,8 +14,8 @@ use super::work::Shared;
 use crate::cli::{EngineArguments, WatchArguments};
 use crate::failure::Failure;
 use crate::keep;
+use crate::parted;
 use crate::program::{self, Ended};
-use crate::spread;
 
 /// The approximate number of tasks of a plan.
 const TASKS: u64 = 256;
@@ -81,7 +81,7 @@ impl<'a> Engine<'a> {
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_prefix(&self.prefix)?.parse().ok());
             if id.is_some_and(|id: i64| !queued.contains(&id)) {
-                spread::remove_plan(&entry.path());
+                parted::remove_plan(&entry.path());
             }
         }
         Ok(())

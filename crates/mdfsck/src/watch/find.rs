@@ -13,7 +13,7 @@ use source::storage::{self, Entry, Kind};
 
 use super::roots::Roots;
 use crate::failure::Failure;
-use crate::many::{patterns, plan};
+use crate::{inventory, patterns};
 
 /// Maximum depth of the search in folders.
 const MAX_DEPTH: usize = 32;
@@ -141,7 +141,7 @@ impl Listed {
         }
         if path.to_str().is_none() {
             self.warnings.push(format!("{}: its name is not UTF-8, so it is skipped; rename it", path.display()));
-            self.is_unable |= plan::has_backup_name(path);
+            self.is_unable |= inventory::has_backup_name(path);
             return;
         }
         match seen(path) {
@@ -268,7 +268,7 @@ fn words(line: &str) -> Vec<String> {
 /// Whether a file that the user named is a list of data files. The content of a list is text, and its name is not the
 /// name of a database file.
 fn is_list(path: &Path) -> bool {
-    storage::url(path).is_none() && !plan::has_database_name(path) && plan::is_text(path)
+    storage::url(path).is_none() && !inventory::has_database_name(path) && inventory::is_text(path)
 }
 
 /// The present state of a file; `None` if the file does not exist or is not a regular file.

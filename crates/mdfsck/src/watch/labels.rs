@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use source::OpenError;
 use source::backup::{self, BackupMedia, BackupSet, DamageKind, SetKind};
 
-use crate::many::plan;
+use crate::inventory;
 
 /// The result of reading the labels of a file.
 #[derive(Serialize, Deserialize)]
@@ -95,9 +95,9 @@ const OTHER: &str = "\"Other\"";
 /// If the file cannot be read now.
 pub(super) fn read(path: &Path) -> io::Result<Labels> {
     if !source::starts_backup(path)? {
-        return Ok(match plan::is_lost_backup(path) {
+        return Ok(match inventory::is_lost_backup(path) {
             true => Labels::Lost(backup::no_set(path).to_string()),
-            false => plan::unchecked(path).map_or(Labels::Other, |error| Labels::Refused(refused(path, &error))),
+            false => inventory::unchecked(path).map_or(Labels::Other, |error| Labels::Refused(refused(path, &error))),
         });
     }
     match backup::media(path) {

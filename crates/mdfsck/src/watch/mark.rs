@@ -9,6 +9,7 @@ use history::queue::{Claim, Seen, Watched};
 
 use super::find;
 use crate::fingerprint;
+use crate::request::Watch;
 
 /// A backup that is being checked.
 #[derive(Debug)]
@@ -27,15 +28,12 @@ pub(crate) struct Mark {
     pub(crate) has_changed: AtomicBool,
 }
 
-impl Mark {
-    /// The claim and the doubt, in the form that the history records.
-    pub(crate) fn watched(&self) -> Watched<'_> {
+impl Watch for Mark {
+    fn watched(&self) -> Watched<'_> {
         Watched { claim: &self.claim, doubt: self.doubt.as_deref() }
     }
 
-    /// Whether the files are unchanged since the check began. If there are findings, first waits for the settle time,
-    /// so that no finding is caused by a file that was still being written.
-    pub(crate) fn stands(&self, has_findings: bool) -> bool {
+    fn stands(&self, has_findings: bool) -> bool {
         let is_settled = |seen: &Seen| source::storage::url(Path::new(&seen.path)).is_some();
         if has_findings && self.are_same() && !self.files.iter().all(is_settled) {
             thread::sleep(self.settle);
@@ -44,7 +42,9 @@ impl Mark {
         self.has_changed.fetch_or(!stands, Ordering::Relaxed);
         stands
     }
+}
 
+impl Mark {
     fn are_same(&self) -> bool {
         let is_same = |seen: &Seen| find::seen(Path::new(&seen.path)).is_ok_and(|now| now.as_ref() == Some(seen));
         self.files.iter().all(is_same) && fingerprints(&self.files) == self.fingerprints

@@ -7,7 +7,7 @@ use std::path::Path;
 use history::History;
 use history::vitals::{Vital, Vitals};
 
-use crate::cli::VERSION;
+use crate::version::VERSION;
 
 /// Writes the metrics to a temporary file, and then renames this file. Readers see either the previous or the new
 /// content, never a part of it.

@@ -10,7 +10,7 @@ use source::storage;
 
 use super::find::DataFiles;
 use super::labels::{Labels, Set};
-use crate::many::plan;
+use crate::inventory;
 
 /// Whether a file has been unchanged for the time `settle`. `now` is in milliseconds since 1970. An object in object
 /// storage always counts as settled, since it becomes visible only when it is complete.
@@ -76,7 +76,7 @@ pub(super) fn found(states: &[FileState], settle: Duration, now: i64) -> Vec<Fou
     let mut read: Vec<(&FileState, Labels)> = Vec::new();
     for state in states {
         let labels = state.labels.as_deref().and_then(|labels| serde_json::from_str(labels).ok());
-        let has_name = plan::has_backup_name(Path::new(&state.seen.path));
+        let has_name = inventory::has_backup_name(Path::new(&state.seen.path));
         match labels {
             _ if !is_settled(state, settle, now) => {
                 if has_name || matches!(labels, Some(Labels::Backup(_) | Labels::Refused(_))) {

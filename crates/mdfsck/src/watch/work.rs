@@ -10,11 +10,11 @@ use history::History;
 use history::queue::{Claim, Holder, Item};
 
 use super::check::Checker;
-use super::policy::{self, Policy};
 use super::roots::Roots;
 use super::{TICK, has_changed, open};
 use crate::cli::WatchArguments;
 use crate::failure::{Failure, warn};
+use crate::policy::{self, Policy};
 use crate::windows;
 
 /// The interval at which this process renews its claims.

@@ -106,7 +106,7 @@ fn names_of_root(lib: &str) -> BTreeMap<String, String> {
 }
 
 /// Circles that exist, by crate: the number of top modules that are in one. A number may only become smaller.
-const CIRCLES: [(&str, usize); 16] = [
+const CIRCLES: [(&str, usize); 15] = [
     ("advise", 12),
     ("catalog", 8),
     ("export", 5),
@@ -114,7 +114,6 @@ const CIRCLES: [(&str, usize); 16] = [
     ("format", 7),
     ("history", 5),
     ("lab", 6),
-    ("mdfsck", 37),
     ("parts", 6),
     ("recovery", 5),
     ("redact", 2),

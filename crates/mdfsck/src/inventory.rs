@@ -10,9 +10,8 @@ use source::backup::{self, BackupMedia, BackupPlan, ChainSet, SetChoice, SetKind
 use source::storage::{self, Kind};
 use source::{DataFile, Looked, OpenError, SharedFile, read_fully_at};
 
-use super::patterns;
 use crate::failure::{Failure, warn};
-use crate::logs;
+use crate::{logs, patterns};
 
 /// Maximum number of file names in a message.
 const MOST_NAMES: usize = 10;

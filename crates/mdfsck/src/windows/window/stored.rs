@@ -14,12 +14,12 @@ use source::storage;
 use tempfile::TempDir;
 
 use super::{Subject, Sweep};
-use crate::check::What;
-use crate::cli::{BUILD, CheckArguments};
 use crate::failure::{Failure, warn};
+use crate::request::Request;
 use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
-use crate::spread::{Common, Opened, Planned};
+use crate::spread::{Common, Opened, Planned, What};
+use crate::version::BUILD;
 
 /// The age after which an unused plan for objects in object storage is deleted. mdfsck does not look up whether the
 /// objects still exist, so it decides by the age of the plan.
@@ -43,7 +43,7 @@ impl Stored {
     /// If the system has no random numbers.
     pub(crate) fn find(
         history: Option<&Path>,
-        arguments: &CheckArguments,
+        arguments: &Request,
         what: &What<'_>,
         is_again: bool,
     ) -> Result<Self, Failure> {
@@ -70,7 +70,7 @@ impl Stored {
 }
 
 /// The options of the check, with absolute paths; `None` if a path cannot be stored in a plan.
-pub(super) fn kept_paths(arguments: &CheckArguments, what: &What<'_>) -> Option<Planned> {
+pub(super) fn kept_paths(arguments: &Request, what: &What<'_>) -> Option<Planned> {
     let absolute = |path: &PathBuf| match storage::url(path) {
         Some(_) => Some(path.clone()),
         None if path.as_os_str() == "-" => None,

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use source::storage;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, is_pattern};
 
 /// The matches of a pattern.
 #[derive(Default)]
@@ -54,14 +54,9 @@ pub(crate) fn expand(path: &Path) -> Result<Option<Expanded>, Failure> {
     found.retain(|path| !matches!(fs::symlink_metadata(path), Err(cause) if is_no_folder(&cause)));
     found.sort();
     match found.is_empty() && unreadable.is_empty() {
-        true => Err(unmatched(path)),
+        true => Err(Failure::unmatched(path)),
         false => Ok(Some(Expanded { paths: found, unreadable })),
     }
-}
-
-/// The failure for a pattern without a match.
-pub(crate) fn unmatched(path: &Path) -> Failure {
-    Failure::unable(format!("{}: nothing matches this pattern", path.display()))
 }
 
 /// Whether `path` matches a pattern, or is inside a folder that matches it.
@@ -115,7 +110,7 @@ fn expand_url(url: &str) -> Result<Expanded, Failure> {
     paths.dedup();
     paths.retain(|path| !matches!(storage::kind(path), Err(cause) if is_no_folder(&cause)));
     match paths.is_empty() && unreadable.is_empty() {
-        true => Err(unmatched(url.as_ref())),
+        true => Err(Failure::unmatched(url.as_ref())),
         false => Ok(Expanded { paths, unreadable }),
     }
 }
@@ -132,10 +127,6 @@ pub(super) fn cannot_read(folder: &Path, cause: &io::Error) -> Failure {
 fn names_in(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
-}
-
-pub(crate) fn is_pattern(text: &OsStr) -> bool {
-    text.to_string_lossy().contains(['*', '?'])
 }
 
 /// Whether `name` matches `pattern`. `*` matches any text, and `?` matches one character. As in shells, `*` and `?` do

@@ -10,8 +10,8 @@ use history::windows::PartRow;
 use parts::{SourceFile, Task};
 use source::PageSource;
 
-use crate::check::Prepared;
 use crate::failure::Failure;
+use crate::prepare::Prepared;
 use crate::spread::Opened;
 use crate::spread::evidence::Evidence;
 

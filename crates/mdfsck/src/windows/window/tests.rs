@@ -48,7 +48,7 @@ fn made() -> Made {
     let (database, catalog) = check::part::load(&source, &key);
     let (opened, parts) = sweeper(&source, &database, &options, &Silent, |sweeper| {
         let sweeper = sweeper.unwrap();
-        let arguments = CheckArguments::of_paths(vec![path.clone()]);
+        let arguments = Request::of_paths(vec![path.clone()]);
         let choice = source::backup::SetChoice::Newest;
         let what = What { named: &[], choice: &choice, sets: None, place: None, spread: super::super::Spread::None };
         let image = Image::new(catalog, Some(sweeper.fingerprint));

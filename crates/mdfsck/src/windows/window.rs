@@ -22,16 +22,15 @@ use self::keeper::{Heart, Keeper};
 pub(crate) use self::stored::Stored;
 use self::stored::{NewPlan, kept_paths, note, remove};
 use self::usable::{differs, held, recorded, usable};
-use super::evidence::{Before, Evidence};
-use super::make::bytes_of;
-use super::merging::Merge;
-use super::sweeping::sweep;
-use super::{Opened, Planned, files_of};
-use crate::check::What;
-use crate::check::{Prepared, throttled};
-use crate::cli::CheckArguments;
 use crate::failure::{Failure, warn};
 use crate::input::Input;
+use crate::prepare::Prepared;
+use crate::request::Request;
+use crate::spread::evidence::{Before, Evidence};
+use crate::spread::make::bytes_of;
+use crate::spread::sweeping::sweep;
+use crate::spread::{Merge, Opened, Planned, What, files_of};
+use crate::throttle::throttled;
 
 /// The settings under which a check in a window runs.
 pub(crate) struct Terms<'a> {
@@ -115,7 +114,7 @@ impl Outcome {
 
 /// The database that a window checks.
 pub(crate) struct Subject<'a> {
-    pub(crate) arguments: &'a CheckArguments,
+    pub(crate) arguments: &'a Request,
     pub(crate) what: &'a What<'a>,
     pub(crate) input: &'a Input,
     /// The identities of the database's files before they were opened.

@@ -3,14 +3,14 @@
 use catalog::Database;
 use check::part::Fingerprint;
 use findings::{Options, Scope};
+use source::PageSource;
 use source::backup::SetChoice;
-use source::{PageSource, Throttled};
 
-use super::What;
-use crate::cli::{CheckArguments, Constraints, RoomArguments};
 use crate::failure::{Failure, warn};
 use crate::input::{Input, Reading};
+use crate::request::{Constraints, Request, RoomOptions};
 use crate::spool::Spool;
+use crate::spread::What;
 use crate::{audit, recover, scope, size};
 
 /// A database that is ready to be checked.
@@ -30,7 +30,7 @@ pub(crate) struct Prepared<'i> {
 /// # Errors
 /// If the database cannot be checked with these options.
 pub(crate) fn prepare<'i>(
-    arguments: &CheckArguments,
+    arguments: &Request,
     input: &'i Input,
     listener: &dyn check::Progress,
     what: &What<'_>,
@@ -54,7 +54,7 @@ pub(crate) fn prepare<'i>(
             Some(known) => known.clone(),
             None => audit::of_check(arguments, source, &as_stored),
         },
-        |is_newer| input.recover(&arguments.paths, &arguments.recovery, &as_stored, is_newer),
+        |is_newer| recover::of_input(input, &arguments.paths, &arguments.recovery, &as_stored, is_newer),
     );
     let mut recovered = recovered?;
     let pages = recovered.pages_or(source);
@@ -86,32 +86,16 @@ pub(crate) fn prepare<'i>(
         options.memory_bytes = Some(granted - recovered.kept_bytes() - held);
     }
     let prepared = Prepared { recovered, database, catalog, options };
-    what.spread.verify(arguments, what, input, &prepared)?;
+    what.spread.verify(arguments, what, input, (&prepared.database, prepared.catalog))?;
     Ok(prepared)
-}
-
-/// Runs `act` with pages that are read within the limit on the read rate.
-pub(crate) fn throttled<R>(
-    arguments: &CheckArguments,
-    source: &dyn PageSource,
-    act: impl FnOnce(&dyn PageSource) -> R,
-) -> R {
-    match arguments.run.io_limit {
-        Some(limit) => act(&Throttled::new(source, limit)),
-        None => act(source),
-    }
 }
 
 /// Opens the database.
 ///
 /// # Errors
 /// If the database cannot be opened.
-pub(crate) fn open(
-    arguments: &CheckArguments,
-    what: &What<'_>,
-    progress: &dyn check::Progress,
-) -> Result<Input, Failure> {
-    let RoomArguments { memory, temp_dir } = &arguments.recovery.room;
+pub(crate) fn open(arguments: &Request, what: &What<'_>, progress: &dyn check::Progress) -> Result<Input, Failure> {
+    let RoomOptions { memory, temp_dir } = &arguments.recovery.room;
     if let Some(sets) = what.sets {
         return Input::of_sets(sets, *memory, arguments.stop.stop());
     }
@@ -119,7 +103,7 @@ pub(crate) fn open(
         named: what.named,
         sets: if let SetChoice::Positions(positions) = what.choice { positions } else { &[] },
         direct: arguments.run.direct,
-        carve: arguments.carve.carve,
+        carve: arguments.carve,
         spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress },
         memory: *memory,
         stop: &arguments.stop,
@@ -127,7 +111,7 @@ pub(crate) fn open(
     Input::open(&arguments.paths, &reading)
 }
 
-fn options(arguments: &CheckArguments, database: &Database) -> Result<Options, Failure> {
+fn options(arguments: &Request, database: &Database) -> Result<Options, Failure> {
     Ok(Options {
         scope: scope_of(arguments, database)?,
         physical_only: arguments.scope.physical_only,
@@ -150,7 +134,7 @@ fn options(arguments: &CheckArguments, database: &Database) -> Result<Options, F
     })
 }
 
-fn scope_of(arguments: &CheckArguments, database: &Database) -> Result<Scope, Failure> {
+fn scope_of(arguments: &Request, database: &Database) -> Result<Scope, Failure> {
     if let Some(filegroup) = &arguments.scope.filegroup {
         return scope::filegroup(database, filegroup).map(Scope::Filegroup);
     }

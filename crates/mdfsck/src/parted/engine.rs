@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use parts::{Folder, PartsError, new_key};
 
-use super::make::{absolute, make};
-use super::{Common, Merge, Opened, Planned, Spread};
-use crate::check::{self as checking, Out, What};
-use crate::cli::CheckArguments;
+use super::plan::{absolute, make};
 use crate::failure::Failure;
+use crate::one::{Out, check as run_check};
+use crate::request::Request;
+use crate::spread::{Common, Merge, Opened, Planned, Spread, What};
 
 /// A plan whose tasks are run by another program. This process trusts neither the program's output nor its exit status.
 /// It uses only the files that the tasks have written as their parts of the result, and only if these files belong to
@@ -29,7 +29,7 @@ impl HandedOut {
     /// If the plan cannot be made.
     pub(crate) fn make(
         folder: &Path,
-        check: &CheckArguments,
+        check: &Request,
         what: &What<'_>,
         task_bytes: u64,
     ) -> Result<Option<Self>, Failure> {
@@ -78,7 +78,7 @@ impl HandedOut {
     /// # Errors
     ///
     /// If a part is missing or incomplete, or the check fails.
-    pub(crate) fn merge(&self, check: &CheckArguments, what: &What<'_>, local_limit: u64) -> Result<bool, Failure> {
+    pub(crate) fn merge(&self, check: &Request, what: &What<'_>, local_limit: u64) -> Result<bool, Failure> {
         let opened = Opened::open(&self.folder)?;
         if !is_of(&opened, check, what) {
             let text = "is not the plan that was made for this backup";
@@ -90,7 +90,7 @@ impl HandedOut {
         let merge = Merge { says_rounds: false, ..gathered.map_err(Failure::unable)? };
         let (mut sink, mut unwritten) = (io::sink(), None);
         let what = with(what, Spread::Merge(&merge));
-        match checking::check(check, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))) {
+        match run_check(check, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))) {
             Ok(_) => Ok(true),
             Err(failure) if failure.status == Failure::MORE => Ok(false),
             Err(failure) => Err(failure),
@@ -121,7 +121,7 @@ pub(crate) fn remove(folder: &Path) {
 }
 
 /// Whether the plan `opened` was made for this check.
-fn is_of(opened: &Opened, check: &CheckArguments, what: &What<'_>) -> bool {
+fn is_of(opened: &Opened, check: &Request, what: &What<'_>) -> bool {
     let wanted = Planned { has_audit: opened.plan.options.has_audit, ..Planned::of(check, what) };
     match (serde_json::to_value(&wanted), serde_json::to_value(&opened.plan.options)) {
         (Ok(wanted), Ok(found)) => wanted == found,

@@ -46,7 +46,7 @@ fn own_digest() -> io::Result<String> {
 
 /// The text of `--version`: the version, the commit, the target and the features. Packaging sets the commit and the
 /// name of the build.
-pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let optimised = if cfg!(debug_assertions) { "debug" } else { "release" };
     let build = option_env!("MDFSCK_BUILD").unwrap_or(optimised);
     let features =

@@ -6,12 +6,13 @@ use std::path::Path;
 use report::check_page::CheckPage;
 use source::PageSource;
 
-use super::Ended;
 use crate::carve;
-use crate::cli::{CheckArguments, VERSION};
+use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::output::{self, Target, place};
+use crate::request::Request;
 use crate::terminal::Repeated;
+use crate::version::VERSION;
 
 /// Requires that the HTML page has a file of its own.
 ///
@@ -19,7 +20,7 @@ use crate::terminal::Repeated;
 ///
 /// If the page is to be written to standard output, or to the file of the results, of the error log or of the history.
 /// Also with `--window`, since such a check reads only a part of the database.
-pub(super) fn refuse_results(arguments: &CheckArguments) -> Result<(), Failure> {
+pub(super) fn refuse_results(arguments: &Request) -> Result<(), Failure> {
     let results = &arguments.results;
     let Some(page) = &results.html else { return Ok(()) };
     output::refuse_standard_output("--html", page)?;
@@ -59,7 +60,7 @@ pub(crate) fn refuse_plan(page: Option<&Path>, plan: &Path) -> Result<(), Failur
 ///
 /// # Errors
 /// If a page is requested.
-pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Result<(), Failure> {
+pub(crate) fn refuse_several(arguments: &Request, databases: usize) -> Result<(), Failure> {
     match &arguments.results.html {
         None => Ok(()),
         Some(page) => Err(Failure::usage(format!(
@@ -73,7 +74,7 @@ pub(crate) fn refuse_several(arguments: &CheckArguments, databases: usize) -> Re
 ///
 /// # Errors
 /// If the target is one of the checked files or any SQL Server file, or cannot be written.
-pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Result<Option<Target>, Failure> {
+pub(super) fn target(arguments: &Request, source: &dyn PageSource) -> Result<Option<Target>, Failure> {
     let Some(path) = &arguments.results.html else { return Ok(None) };
     output::refuse_database_files("--html", path, &carve::inputs(source))?;
     Target::at(path).map(Some)
@@ -81,7 +82,7 @@ pub(super) fn target(arguments: &CheckArguments, source: &dyn PageSource) -> Res
 
 /// Writes the HTML page. If the page cannot be written, returns exit-status bits that say so. The results of the check
 /// are not affected.
-pub(super) fn write(target: Target, arguments: &CheckArguments, ended: &Ended<'_>, status: u8) -> u8 {
+pub(super) fn write(target: Target, arguments: &Request, ended: &Ended<'_>, status: u8) -> u8 {
     let Ended { report, source, database, started } = *ended;
     let repeated = Repeated::of(arguments);
     let command_line = repeated.command_line();

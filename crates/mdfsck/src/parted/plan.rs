@@ -1,0 +1,160 @@
+//! `mdfsck plan`: divides a check into tasks.
+
+use std::path::{Path, PathBuf};
+
+use check::part::sweeper;
+use format::page::PAGE_BYTES;
+use parts::{Folder, Image, Plan, PlanId, SourceFile, listed, new_key};
+use report::parts::{PlanView, StatusView};
+use sums::HashKey;
+
+use crate::cli::PlanArguments;
+use crate::failure::Failure;
+use crate::one::set_up;
+use crate::prepare::{open, prepare};
+use crate::request::Request;
+use crate::spread::make::{bytes_of, plan_of, refuse_many, write_maps};
+use crate::spread::{Common, Planned, Spread, What, files_of};
+use crate::throttle::throttled;
+use crate::version::BUILD;
+use crate::{inventory, output, progress};
+
+pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
+    if let Some(folder) = &arguments.status {
+        return status(folder, arguments.missing);
+    }
+    let Some(folder) = &arguments.dir else { return Err(Failure::usage("plan: --dir PLAN is missing")) };
+    if source::storage::url(folder).is_some() {
+        let text = "a plan is a folder of files that all machines can reach; give a folder with --dir";
+        return Err(Failure::usage(format!("{}: {text}", folder.display())));
+    }
+    let folder = absolute(folder)?;
+    let named = paths(&arguments.paths)?;
+    let check = Request {
+        scope: (&arguments.scope).into(),
+        recovery: (&arguments.recovery).into(),
+        stop: (&arguments.stop).into(),
+        run: (&arguments.run).into(),
+        ..Request::of_paths(named.clone())
+    };
+    set_up(&check, |check| {
+        let choice = check.sets()?;
+        let common = Common { key: new_key()?, audit: None };
+        let (paths, sets) = inventory::one("plan", &named, &choice, check.stop.until())?;
+        let what =
+            What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::Plan(&common) };
+        Folder::reserve(&folder)?;
+        let plan = make(&folder, &check.of(paths), &what, (arguments.task_size, &common.key))?;
+        let view = PlanView {
+            plan: plan.plan.as_str(),
+            folder: &folder.display().to_string(),
+            database: &plan.database,
+            tasks: plan.task_count(),
+            bytes: plan.tasks.iter().map(bytes_of).sum(),
+        };
+        output::print(|out| match arguments.json {
+            true => report::parts::write_plan_json(&view, out),
+            false => report::parts::write_plan(&view, &source::argument(&folder), out),
+        })?;
+        Ok(0)
+    })
+}
+
+/// Makes the paths absolute, so that a process in any folder can open them.
+fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if given.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Failure::usage(
+            "-: each task reads the backup by itself, and standard input can be read once; give a file",
+        ));
+    }
+    given.iter().map(|path| absolute(path)).collect()
+}
+
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    if let Some(url) = source::storage::url(path) {
+        // A plan stores each URL without its query, and a task looks up the query by the stored text. Two URLs must
+        // therefore differ in more than their queries.
+        let is_one_of_two = url.starts_with("http") && url.contains('#');
+        let text = "a plan stores URLs without their queries, and this URL differs from another only in its query; copy the file";
+        return if is_one_of_two { Err(Failure::usage(format!("{url}: {text}"))) } else { Ok(path.to_owned()) };
+    }
+    let absolute =
+        std::path::absolute(path).map_err(|cause| Failure::unable(format!("{}: {cause}", path.display())))?;
+    match absolute.to_str() {
+        Some(_) => Ok(absolute),
+        None => Err(Failure::usage(format!(
+            "{}: this name is not UTF-8, and a plan can store only UTF-8 names; rename the file",
+            path.display()
+        ))),
+    }
+}
+
+/// Makes a plan in `folder`, which is used only for this plan.
+pub(crate) fn make(
+    folder: &Path,
+    check: &Request,
+    what: &What<'_>,
+    (task_bytes, key): (u64, &HashKey),
+) -> Result<Plan<Planned>, Failure> {
+    let listener = progress::listener(check.run.progress, None);
+    let input = open(check, what, listener.as_ref())?;
+    // Stores the state of the files before they are read, since the comparison with the log may take hours and the
+    // files may change during this time.
+    let before = files_of(check, what, &input, &catalog::load(input.pages()))?;
+    let prepared = prepare(check, &input, listener.as_ref(), what)?;
+    let files = files_of(check, what, &input, &prepared.database)?;
+    before.iter().filter(|file| files.iter().any(|now| now.path == file.path)).try_for_each(SourceFile::verify)?;
+    let source = prepared.recovered.pages_or(input.pages());
+    let pages = (task_bytes / PAGE_BYTES as u64).max(1);
+    let id = PlanId::new()?;
+    let (ranges, fingerprint, maps) = throttled(check, source, |source| {
+        sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| match sweeper {
+            Some(sweeper) => {
+                let ranges = sweeper.ranges(pages);
+                refuse_many("--task-size", task_bytes, ranges.len())?;
+                let maps = (!ranges.is_empty()).then(|| write_maps(folder, &id, sweeper, &ranges)).transpose()?;
+                Ok::<_, Failure>((ranges, Some(sweeper.fingerprint), maps))
+            }
+            None => Ok(Default::default()),
+        })
+    })?;
+    drop(listener);
+    let audit = prepared.options.log_audit.as_deref();
+    let audit = audit.map(|audit| check::part::write_audit(key, audit)).transpose().map_err(Failure::unable)?;
+    let plan = plan_of(
+        id,
+        Planned { has_audit: audit.is_some(), ..Planned::of(check, what) },
+        findings::database_name(source, &prepared.database),
+        (files, Image::new(prepared.catalog, fingerprint)),
+        &ranges,
+    );
+    // Requires that the files have not changed while the plan was made.
+    plan.verify_files()?;
+    Folder::create(folder, &plan, key, audit.as_deref(), maps)?;
+    Ok(plan)
+}
+
+/// Runs `mdfsck plan --status`.
+fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
+    let (folder, plan, _) = Folder::open::<Planned>(path, &BUILD)?;
+    let rounds = folder.rounds(&plan)?;
+    let current = folder.current(&plan, &rounds)?;
+    let (folder, plan) = current.map_or((&folder, &plan), |open| (&open.folder, &open.plan));
+    let status = folder.status(plan)?;
+    output::print(|out| match only_missing {
+        true => writeln!(out, "{}", listed(&status.missing)),
+        false => {
+            let view = StatusView {
+                plan: plan.plan.as_str(),
+                database: &plan.database,
+                round: plan.round,
+                tasks: plan.task_count(),
+                done: status.done,
+                missing: &status.missing,
+                bytes: status.bytes,
+            };
+            report::parts::write_status_json(&view, out)
+        }
+    })?;
+    Ok(0)
+}
