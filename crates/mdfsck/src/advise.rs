@@ -4,16 +4,18 @@ use std::fs;
 
 use advise::backups::Backups;
 use advise::{Plan, Request};
+use jobs::failure::Failure;
+use jobs::inventory;
+use jobs::spool;
+use jobs::spread::{Spread, What};
 use script::{Definitions, Script};
 use source::backup;
 
 use crate::cli::AdviseArguments;
-use crate::failure::{Failure, warn};
-use crate::inventory;
 use crate::one;
 use crate::output::{self, Target};
-use crate::spread::{Spread, What};
-use crate::{chain, nice, spool};
+use crate::speaker::warn;
+use crate::{chain, nice};
 
 pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
     if arguments.run.nice

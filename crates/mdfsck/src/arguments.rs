@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use crate::failure::Failure;
+use jobs::failure::Failure;
 
 /// The arguments without secrets, for output that repeats the command.
 static SHOWN: OnceLock<Vec<OsString>> = OnceLock::new();

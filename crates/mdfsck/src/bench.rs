@@ -14,14 +14,15 @@ mod results;
 
 use std::path::PathBuf;
 
+use jobs::failure::Failure;
 use serde_json::Value as Json;
 use source::{DataFiles, PageSource};
 use tempfile::TempDir;
 
 use crate::cli::BenchArguments;
-use crate::failure::{Failure, warn};
 use crate::matrix::Cell;
 use crate::output::{self, Target};
+use crate::speaker::warn;
 use baselines::Place;
 use measure::Measured;
 use raw::RawRead;

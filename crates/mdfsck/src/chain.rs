@@ -7,17 +7,18 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jobs::failure::{Failure, report_read_faults};
+use jobs::folders::MAX_DEPTH;
+use jobs::inventory;
+use jobs::request::RecoveryOptions;
 use recovery::Stop;
 use report::chains::{Found, script};
 use source::backup::{self, BackupMedia, DatabaseChains};
 use source::storage::{self, Entry, Kind};
 
 use crate::cli::ChainArguments;
-use crate::failure::{Failure, report_read_faults, warn};
-use crate::folders::MAX_DEPTH;
-use crate::inventory;
 use crate::output::{self, Target};
-use crate::request::RecoveryOptions;
+use crate::speaker::warn;
 use verify::Verifier;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {

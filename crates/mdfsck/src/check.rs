@@ -2,12 +2,14 @@
 
 use std::time::SystemTime;
 
-use crate::failure::Failure;
-use crate::inventory::{self, Planned};
+use jobs::failure::Failure;
+use jobs::inventory::{self, Planned};
+use jobs::request::Request;
+use jobs::spread::{Spread, What};
+use jobs::{carve, keep, snapshot_with};
+
+use crate::many;
 use crate::one::{one, set_up};
-use crate::request::Request;
-use crate::spread::{Spread, What};
-use crate::{carve, keep, many, snapshot_with};
 
 pub(crate) fn run(arguments: &Request) -> Result<u8, Failure> {
     if let Some(status) = snapshot_with::after_signal(arguments) {

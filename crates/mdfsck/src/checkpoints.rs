@@ -13,15 +13,16 @@ use format::file_header::FileHeader;
 use format::log::LogTime;
 use format::protection::undo_torn_bits;
 use format::{PAGE_BYTES, Page, PageBytes, PageId};
+use jobs::failure::Failure;
+use jobs::folders;
 use log::{EndReason, Event, History, Log, Walk};
 use report::checkpoints::{CheckpointReport, DatabaseTarget, Group, SlowCheckpoint, Source};
 use source::{FileKind, FromStart, PageSource, SharedFile, read_fully_at};
 
 use crate::cli::CheckpointsArguments;
 use crate::event_files::{Content, EventReader, content};
-use crate::failure::{Failure, warn};
-use crate::folders;
 use crate::output::{self, Target};
+use crate::speaker::warn;
 use crate::values::Change;
 
 /// The names of the events to read.

@@ -18,33 +18,30 @@ mod watch;
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
-
 pub(crate) use check::{
     CheckArguments, Constraints, NamingArguments, ProgressKind, ResultArguments, RunArguments, ScopeArguments,
 };
-pub(crate) use compare::CompareArguments;
-use examples::*;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 pub(crate) use export::{ExportArguments, ExportFormat, RowsArguments, RowsFormat};
 pub(crate) use history::{HistoryArguments, HistoryVerb};
+use jobs::failure::Failure;
+pub(crate) use parts::{MergeArguments, PlanArguments, TaskArguments};
+pub(crate) use recovery::{RecoveryArguments, RoomArguments, StopArguments};
+
+use crate::output;
+use crate::version::LONG_VERSION;
+pub(crate) use compare::CompareArguments;
+use examples::*;
 pub(crate) use listener::ListenerArguments;
 pub(crate) use others::{
     AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments,
     EventsFormat, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments,
     TableOrder, TablesArguments,
 };
-
-pub(crate) use parts::{MergeArguments, PlanArguments, TaskArguments};
-pub(crate) use recovery::{RecoveryArguments, RoomArguments, StopArguments};
 pub(crate) use serve::ServeArguments;
 pub(crate) use snapshot::SnapshotArguments;
-
 pub(crate) use watch::{EngineArguments, WatchArguments};
-
-use crate::failure::Failure;
-use crate::output;
-use crate::version::LONG_VERSION;
 
 #[derive(Parser)]
 #[command(name = "mdfsck", version, long_version = LONG_VERSION.as_str(), about = ABOUT, long_about = LONG_ABOUT, after_help = EXIT_STATUS)]

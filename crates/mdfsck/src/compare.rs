@@ -4,15 +4,16 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use jobs::failure::{Failure, unreadable};
+use jobs::inventory;
+use jobs::spool;
+use jobs::spread::{Spread, What};
 use report::comparison::{self, MOST_BYTES, Results};
 use source::{FileKind, identify};
 
 use crate::cli::CompareArguments;
-use crate::failure::{Failure, unreadable};
-use crate::inventory;
 use crate::one;
-use crate::spread::{Spread, What};
-use crate::{nice, output, spool};
+use crate::{nice, output};
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<u8, Failure> {
     if arguments.run.nice

@@ -6,16 +6,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ::lab::Version;
+use ::lab::damage::{self, Kind};
 use catalog::Database;
 use check::Silent;
 use findings::{Finding, Names, Options, Report};
+use jobs::failure::Failure;
 use source::DataFiles;
 
-use crate::failure::Failure;
 use crate::{lab, output};
-
-use ::lab::Version;
-use ::lab::damage::{self, Kind};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

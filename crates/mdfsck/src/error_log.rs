@@ -10,11 +10,12 @@ use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::types::datetime_text;
+use jobs::carve;
+use jobs::failure::Failure;
 use source::PageSource;
 
-use crate::carve;
-use crate::failure::{Failure, to_stderr, warn};
 use crate::output;
+use crate::speaker::{to_stderr, warn};
 
 /// The target to which lines are appended.
 pub(crate) enum ErrorLog {
@@ -103,7 +104,7 @@ pub(crate) fn write(error_log: Option<ErrorLog>, to_system: bool, lines: &[Strin
 pub(crate) fn who() -> String {
     let variable = |names: [&str; 2]| names.iter().find_map(|name| env::var(name).ok()).filter(|name| !name.is_empty());
     let user = variable(["USERNAME", "USER"]).or_else(|| variable(["LOGNAME", "LOGNAME"])).unwrap_or_else(user_id);
-    match variable(["USERDOMAIN", "USERDOMAIN"]).or_else(host) {
+    match variable(["USERDOMAIN", "USERDOMAIN"]).or_else(jobs::machine::name) {
         Some(domain) => format!("{domain}\\{user}"),
         None => user,
     }
@@ -117,18 +118,6 @@ fn user_id() -> String {
 #[cfg(not(unix))]
 fn user_id() -> String {
     "unknown user".to_owned()
-}
-
-/// The name of this machine.
-#[cfg(unix)]
-pub(crate) fn host() -> Option<String> {
-    Some(rustix::system::uname().nodename().to_string_lossy().into_owned()).filter(|name| !name.is_empty())
-}
-
-/// The name of this machine.
-#[cfg(not(unix))]
-pub(crate) fn host() -> Option<String> {
-    env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
 }
 
 /// The present time in UTC, in the format of SQL Server's error log, to hundredths of a second.

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use events::xml::RingBuffer;
 use events::{Event, IDENTIFY_BYTES, Kind, xel, xml};
+use jobs::failure::{Failure, unreadable};
 use source::storage::{self, Kind as PathKind};
 use source::{FileKind, FromStart, SharedFile, read_fully_at};
 
-use crate::failure::{Failure, unreadable, warn};
+use crate::speaker::warn;
 
 /// Maximum number of faults to show per file; further faults are only counted.
 const SHOWN_FAULTS: u64 = 10;

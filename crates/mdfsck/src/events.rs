@@ -4,12 +4,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use events::{Event, Kind};
+use jobs::failure::Failure;
+use jobs::folders;
 use report::events::{self as listing, EventColumns, EventTotals};
 
 use crate::cli::{EventsArguments, EventsFormat};
 use crate::event_files::{Content, EventReader, content};
-use crate::failure::{Failure, warn};
-use crate::{folders, output};
+use crate::output;
+use crate::speaker::warn;
 
 pub(crate) fn run(arguments: &EventsArguments) -> Result<u8, Failure> {
     let is_wanted = |path: &Path| kind(path).is_ok();

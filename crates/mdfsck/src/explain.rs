@@ -2,11 +2,11 @@
 
 use std::io;
 
+use jobs::failure::Failure;
 use report::directory::{self, Entries};
 use report::pasted::Pasted;
 
 use crate::cli::ExplainArguments;
-use crate::failure::Failure;
 use crate::output;
 
 pub(crate) fn run(arguments: &ExplainArguments) -> Result<u8, Failure> {

@@ -12,20 +12,22 @@ use ::rows::{MOST_LISTED, NoRows, ScanOptions, Table, Why};
 use catalog::Database;
 use check::Progress;
 use format::PageId;
+use jobs::failure::{Failure, report_faults};
+use jobs::input::{Input, Reading};
+use jobs::recover;
+use jobs::recover::Outcome;
+use jobs::request::{RecoveryOptions, StopOptions};
+use jobs::spool::Spool;
 use report::export::{Definition, Exported, MOST_PAGES};
 use script::Definitions;
 use source::PageSource;
 
 use self::plan::Plan;
 use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
-use crate::failure::{Failure, report_faults, warn};
-use crate::input::{Input, Reading};
 use crate::lost_catalog::{self, Search};
 use crate::progress::without_bar;
-use crate::recover::Outcome;
-use crate::request::{RecoveryOptions, StopOptions};
-use crate::spool::Spool;
-use crate::{output, progress, recover};
+use crate::speaker::warn;
+use crate::{output, progress};
 
 /// Maximum size, in bytes, of the copy of a backup from standard input.
 const SPOOL_BYTES: u64 = 100 << 30;

@@ -7,12 +7,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use format::{PAGE_BYTES, PageId};
+use jobs::failure::{Failure, report_faults};
+use jobs::request::StopOptions;
 use source::{BackupPages, DataFile, PageSource};
 
 use crate::cli::ExtractArguments;
-use crate::failure::{Failure, report_faults, warn};
 use crate::output;
-use crate::request::StopOptions;
+use crate::speaker::warn;
 
 /// Number of pages to copy at a time.
 const CHUNK_PAGES: u32 = 128;

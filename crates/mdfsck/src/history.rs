@@ -5,12 +5,12 @@ use std::time::SystemTime;
 
 use history::History;
 use history::query::Filter;
+use jobs::failure::Failure;
 use report::history as show;
 use report::history_page::HistoryPages;
 
 use crate::cli::{HistoryArguments, HistoryVerb};
 use crate::error_log;
-use crate::failure::Failure;
 use crate::output::{self, Target, place};
 use crate::version::VERSION;
 
@@ -125,7 +125,7 @@ pub(crate) fn write_page(option: &str, path: &Path, (history, filter): (&History
     let target = target(option, path, history)?;
     let now = history::time::text(SystemTime::now());
     let file = history.path().file_name().unwrap_or_default().to_string_lossy();
-    let pages = HistoryPages { history, file: &file, version: VERSION, now: &now, host: &crate::keep::host() };
+    let pages = HistoryPages { history, file: &file, version: VERSION, now: &now, host: &jobs::keep::host() };
     let page = pages.file(filter).map_err(|error| Failure::from(&error))?;
     target.write(|out| out.write_all(&page))
 }

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use jobs::carve;
+use jobs::ended::Ended;
+use jobs::failure::Failure;
+use jobs::request::Request;
 use report::check_page::CheckPage;
 use source::PageSource;
 
-use crate::carve;
-use crate::ended::Ended;
-use crate::failure::Failure;
 use crate::output::{self, Target, place};
-use crate::request::Request;
 use crate::terminal::Repeated;
 use crate::version::VERSION;
 

@@ -14,14 +14,15 @@ use ::lab::damage::Kind;
 use ::lab::{Description, PageVerify, Version, Written};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use jobs::failure::Failure;
+use jobs::size;
+use redact::RedactArguments;
 use source::{DataFiles, PageSource};
 
-use crate::failure::Failure;
-use crate::{output, size};
+use crate::output;
 pub(crate) use build::Build;
 use chain::ChainArguments;
 use crash::CrashArguments;
-use redact::RedactArguments;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

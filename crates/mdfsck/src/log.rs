@@ -3,14 +3,16 @@
 use std::io::Write;
 
 use catalog::Database;
+use jobs::failure::Failure;
+use jobs::logs;
 use log::{Event, History, Log, LogError, Outcome, Rate, Totals, Walk};
 use report::log::{self as listing, LogReport, Logins};
 use report::log_rows::row_changes;
 
 use crate::cli::LogArguments;
-use crate::failure::{Failure, warn};
 use crate::log_filter::Filter;
-use crate::{logs, output};
+use crate::output;
+use crate::speaker::warn;
 
 pub(crate) fn run(arguments: &LogArguments) -> Result<u8, Failure> {
     let log = logs::open(&arguments.paths)?;

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use catalog::Database;
 use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
 use format::{Lsn, PageId};
+use jobs::failure::Failure;
+use jobs::scope;
 use report::log_rows::rowset_of;
 
 use crate::cli::LogArguments;
-use crate::failure::Failure;
-use crate::scope;
 
 /// Maximum number of transaction IDs to remember. The filter remembers the IDs of open transactions that have the
 /// requested name.

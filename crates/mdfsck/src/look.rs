@@ -7,16 +7,19 @@ use std::path::{Path, PathBuf};
 use catalog::{Database, Fetched};
 use check::Silent;
 use format::PageId;
+use jobs::failure::{Failure, report_faults, report_read_faults};
+use jobs::inventory::{self, Inventory};
+use jobs::request::RecoveryOptions;
+use jobs::{carve, folders, logs, recover};
 use report::info::Table;
 use source::backup::BackupMedia;
 use source::{DataFiles, OpenError, PageSource, StandardInput};
 
+use crate::carved;
 use crate::cli::{DatabaseArguments, InfoArguments, LintArguments, TableOrder, TablesArguments};
-use crate::failure::{Failure, report_faults, report_read_faults, warn};
-use crate::inventory::{self, Inventory};
 use crate::lost_catalog::{self, Search};
-use crate::request::RecoveryOptions;
-use crate::{carve, folders, logs, output, recover};
+use crate::output;
+use crate::speaker::warn;
 
 pub(crate) fn info(arguments: &InfoArguments) -> Result<u8, Failure> {
     if arguments.carve.carve {
@@ -88,7 +91,7 @@ fn refused(arguments: &InfoArguments, failure: Failure, table: &mut Table) -> u8
 /// Prints the facts of a database.
 fn database(arguments: &InfoArguments, paths: &[PathBuf], table: &mut Table) -> Result<u8, Failure> {
     let source = match arguments.carve.carve {
-        true => carve::open(paths, None, carve::listener(true).as_ref())?,
+        true => carve::open(paths, None, carved::listener(true).as_ref())?,
         false => Box::new(DataFiles::open(paths)?),
     };
     let source = source.as_ref();
@@ -120,7 +123,7 @@ fn dbinfo(arguments: &InfoArguments) -> Result<u8, Failure> {
             "info --tableresults: give files; mdfsck reads only the labels of a backup from standard input",
         ));
     }
-    let source = carve::stored(&arguments.paths, &[], None, arguments.carve.carve)?;
+    let source = carved::stored(&arguments.paths, &[], None, arguments.carve.carve)?;
     let Fetched::Sound(boot) = catalog::fetch(source.as_ref(), PageId::BOOT) else {
         return Err(Failure::unable(
             "the boot page (1:9) is damaged or not in these files; 'mdfsck check' reports more",
@@ -213,7 +216,7 @@ fn show_catalog(
     is_json: bool,
     write: impl FnOnce(&dyn PageSource, &Database, &mut dyn io::Write) -> io::Result<bool>,
 ) -> Result<u8, Failure> {
-    let source = carve::stored(&arguments.paths, &arguments.set, arguments.recovery.room.memory, carve)?;
+    let source = carved::stored(&arguments.paths, &arguments.set, arguments.recovery.room.memory, carve)?;
     let as_stored = catalog::load(source.as_ref());
     let recovery = RecoveryOptions::from(&arguments.recovery);
     let recovered = recover::recover(&arguments.paths, &recovery, source.as_ref(), &as_stored, || false)?;

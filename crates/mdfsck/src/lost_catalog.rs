@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use catalog::{Database, Fetched, Found, RestsOn};
 use check::Progress;
 use format::PageId;
+use jobs::failure::Failure;
+use jobs::size::DEFAULT_BYTES;
 use source::PageSource;
 
-use crate::failure::{Failure, warn};
-use crate::size::DEFAULT_BYTES;
+use crate::speaker::warn;
 
 /// The system tables without which no table has a place: the predecessors of sysrscols in 2005, sysrscols, sysrowsets and
 /// sysallocunits.

@@ -4,37 +4,27 @@ mod advise;
 mod arguments;
 mod audit;
 mod bench;
-mod carve;
+mod carved;
 mod chain;
 mod check;
 mod checkpoints;
 mod cli;
 mod closed;
 mod compare;
-mod deliver;
 #[cfg(feature = "lab")]
 mod demo;
-mod ended;
 mod error_log;
 mod event_files;
 mod events;
 mod explain;
 mod export;
 mod extract;
-mod failure;
-mod fingerprint;
-mod folders;
 mod history;
 mod html;
-mod input;
-mod inventory;
-mod keep;
 #[cfg(feature = "lab")]
 mod lab;
-mod live;
 mod log;
 mod log_filter;
-mod logs;
 mod look;
 mod lost_catalog;
 mod many;
@@ -44,41 +34,32 @@ mod one;
 mod output;
 mod page;
 mod parted;
-mod patterns;
 mod policy;
-mod prepare;
-mod program;
 mod progress;
 #[cfg(feature = "lab")]
 mod prove;
-mod recover;
-mod request;
 mod rows;
-mod scope;
 mod serve;
-mod size;
-mod snapshot_with;
-mod spool;
-mod spread;
+mod speaker;
 mod terminal;
-mod throttle;
 mod urls;
 mod values;
 mod version;
 mod watch;
-mod windows;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use jobs::failure::Failure;
 
 use cli::{Cli, Command};
-use failure::{Failure, warn};
+use speaker::warn;
 use urls::Shown;
 
 fn main() -> ExitCode {
+    jobs::host::set(&speaker::Program);
     survive_size_limits();
     raise_file_limit();
     let Shown { arguments, secrets, has_urls, .. } = match arguments::typed().and_then(urls::shown) {

@@ -7,19 +7,20 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
+use jobs::failure::Failure;
+use jobs::inventory::{Item, Job, Plan};
+use jobs::keep;
+use jobs::request::Request;
+use jobs::spread::{Place, Spread, What};
 use report::Format;
 use report::databases::{self, Row, TableView, Verdict};
 use source::backup::{ChainSet, SetChoice, UsedSet};
 
 use crate::error_log::ErrorLog;
-use crate::failure::{About, Failure, speaking_of, to_stderr, warn};
-use crate::inventory::{Item, Job, Plan};
 use crate::one::{self, Checked, Out};
 use crate::output::Target;
-use crate::progress::Place;
-use crate::request::Request;
-use crate::spread::{Spread, What};
-use crate::{html, keep, terminal};
+use crate::speaker::{About, speaking_of, to_stderr, warn};
+use crate::{html, terminal};
 use block::Blocks;
 use side_by_side::side_by_side;
 

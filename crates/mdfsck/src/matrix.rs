@@ -1,9 +1,8 @@
 //! The matrix: each configuration with each degree of parallelism, memory grant and cache state.
 
+use jobs::size;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::size;
 
 /// A configuration of the check: a name, and the options of `mdfsck check` that the name selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! `--nice`: runs the program with the lowest priority of the operating system.
 
-use crate::failure::warn;
+use crate::speaker::warn;
 
 /// Lowers the priority of this process, so that all other programs take precedence. On Windows, the whole command is
 /// run by another process with low priority, and its exit status is returned.
@@ -32,7 +32,7 @@ pub(crate) fn yield_to_others() -> Option<u8> {
         // The exit status of a process that crashed may be too large for a byte.
         Ok(status) => {
             let code = status.code().and_then(|code| u8::try_from(code).ok());
-            Some(code.unwrap_or(crate::failure::Failure::UNABLE))
+            Some(code.unwrap_or(jobs::failure::Failure::UNABLE))
         }
         Err(error) => {
             warn(format!("--nice: {error}"));

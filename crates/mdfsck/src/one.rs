@@ -8,23 +8,25 @@ use std::time::{Instant, SystemTime};
 use catalog::Database;
 use findings::registry::limits::{INPUT_CHANGED, Limit};
 use findings::{Finding, NotVerified, Report};
+use jobs::ended::Ended;
+use jobs::failure::{Failure, report_faults};
+use jobs::live::Live;
+use jobs::prepare::{Prepared, open, prepare};
+use jobs::request::Request;
+use jobs::spread::{Before, Spread, What};
+use jobs::throttle::throttled;
+use jobs::windows::{self, Windowed};
+use jobs::{deliver, folders, keep, snapshot_with, spool};
 use report::databases::{Row, Verdict};
 use report::errorlog::Statement;
 use report::estimate::Windows;
 use report::{Format, View};
 use source::PageSource;
 
-use crate::ended::Ended;
 use crate::error_log::{self, ErrorLog};
-use crate::failure::{Failure, report_faults, to_stderr, warn};
-use crate::live::Live;
-use crate::output::Target;
-use crate::prepare::{Prepared, open, prepare};
-use crate::request::Request;
-use crate::spread::{Before, Spread, What};
-use crate::throttle::throttled;
-use crate::windows::{self, Windowed};
-use crate::{deliver, folders, html, keep, nice, progress, snapshot_with, spool, terminal};
+use crate::output::{self, Target};
+use crate::speaker::{to_stderr, warn};
+use crate::{html, nice, progress, terminal};
 
 /// Validates the options and opens the history. Then runs `act` with adjusted arguments: a history that cannot be used
 /// is left out, and subfolders are added if they were requested. With `--snapshot-with`, a program makes the snapshot
@@ -49,7 +51,7 @@ pub(crate) fn set_up(arguments: &Request, act: impl FnOnce(&Request) -> Result<u
              command); use --json, which has a field for each of its columns",
         ));
     }
-    keep::refuse_results(arguments)?;
+    refuse_history(arguments)?;
     windows::refuse_options(arguments)?;
     html::refuse_results(arguments)?;
     // The check runs even if the history cannot be used.
@@ -73,6 +75,24 @@ pub(crate) fn set_up(arguments: &Request, act: impl FnOnce(&Request) -> Result<u
         Failure::MORE => failure,
         status => Failure { status: status | more, ..failure },
     })
+}
+
+/// Requires that the history is not the file of the results or of the error log.
+///
+/// # Errors
+///
+/// If the options name the history file also as the target of the results or of the error-log line.
+fn refuse_history(arguments: &Request) -> Result<(), Failure> {
+    let Some(history) = &arguments.results.history else { return Ok(()) };
+    for (option, path) in
+        [("--output", &arguments.results.output), ("--errorlog-line", &arguments.results.errorlog_line)]
+    {
+        if path.as_deref().is_some_and(|path| output::place(path) == output::place(history)) {
+            let text = format!("{option} {}: is the file of --history; give another file", history.display());
+            return Err(Failure::usage(text));
+        }
+    }
+    Ok(())
 }
 
 /// Checks one database and writes its results.

@@ -7,12 +7,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use jobs::carve;
+use jobs::failure::Failure;
 use source::{FileKind, PageSource, identify};
 use tempfile::NamedTempFile;
 
-use crate::carve;
 use crate::closed::{self, Closed};
-use crate::failure::Failure;
 
 /// Number of bytes to read from the start of a file to identify it.
 const IDENTIFY_BYTES: u64 = 4 * format::PAGE_BYTES as u64;

@@ -5,19 +5,21 @@ use format::allocation::{self, BITMAP_BYTES, EXTENT_PAGES, INTERVAL_EXTENTS, PFS
 use format::protection::undo_torn_bits;
 use format::record::Record;
 use format::{PAGE_BYTES, Page, PageBytes, PageId, PageType};
+use jobs::failure::{Failure, report_faults};
+use jobs::logs;
+use jobs::recover::{self, Outcome};
 use report::columns;
 use report::page_dump::{Allocation, ColumnValue, PageDump, PageOwner, RecoveredDump};
 use source::PageSource;
 
-use crate::carve;
+use crate::carved;
 use crate::cli::{DatabaseArguments, PageArguments};
-use crate::failure::{Failure, report_faults, warn};
-use crate::recover::{self, Outcome};
-use crate::{logs, output};
+use crate::output;
+use crate::speaker::warn;
 
 pub(crate) fn run(arguments: &PageArguments) -> Result<u8, Failure> {
     let DatabaseArguments { paths, set, recovery } = &arguments.database;
-    let source = carve::stored(paths, set, recovery.room.memory, arguments.carve.carve)?;
+    let source = carved::stored(paths, set, recovery.room.memory, arguments.carve.carve)?;
     let source = source.as_ref();
     let at = arguments.page;
     let bytes = read(source, at)?;

@@ -11,22 +11,9 @@ use std::time::{Duration, Instant};
 use check::{Progress, Silent};
 use findings::phase_words;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-/// The progress display on stderr.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ProgressKind {
-    /// A bar if stderr is a terminal, or a spinner while the number of pages is unknown; otherwise nothing.
-    #[default]
-    Auto,
-    /// Always a bar.
-    Bar,
-    /// One line per update: phase, percent, pages done, number of pages, seconds left.
-    Lines,
-    /// The same values as JSON, one object per line.
-    Json,
-    /// No progress display.
-    None,
-}
+use jobs::request::ProgressKind;
+use jobs::spool::SPOOL;
+use jobs::spread::Place;
 
 /// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);
@@ -43,36 +30,20 @@ pub(crate) fn leave_signals() {
 /// The progress bar on the terminal, if there is one. Lines of text are written above it.
 static ACTIVE: RwLock<Option<ProgressBar>> = RwLock::new(None);
 
-/// The database that is checked, and its position among all databases of the command.
-pub(crate) struct Place<'a> {
-    /// The number of the database, from 1.
-    pub(crate) number: usize,
-    /// The number of databases.
-    pub(crate) of: usize,
-    /// The name of the database.
-    pub(crate) name: &'a str,
-    /// Whether other databases are checked at the same time.
-    pub(crate) is_beside_others: bool,
-}
-
-impl Place<'_> {
-    /// Writes the line that announces the check of this database.
-    fn announce(&self, is_json: bool) {
-        let Self { number, of, name, .. } = self;
-        let line = match is_json {
-            true => {
-                serde_json::json!({"phase": "database", "current": number, "maximum": of, "text": name}).to_string()
-            }
-            false => format!("database - {number} {of} -"),
-        };
-        let _ = writeln!(io::stderr(), "{line}");
-    }
+/// Writes the line that announces the check of this database.
+fn announce(place: &Place<'_>, is_json: bool) {
+    let Place { number, of, name, .. } = place;
+    let line = match is_json {
+        true => serde_json::json!({"phase": "database", "current": number, "maximum": of, "text": name}).to_string(),
+        false => format!("database - {number} {of} -"),
+    };
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Makes the listener for `kind`. If databases are checked side by side, only the start of each check is reported.
 pub(crate) fn listener(kind: ProgressKind, place: Option<&Place<'_>>) -> Box<dyn Progress> {
     if let (ProgressKind::Lines | ProgressKind::Json, Some(place)) = (kind, place) {
-        place.announce(kind == ProgressKind::Json);
+        announce(place, kind == ProgressKind::Json);
     }
     if place.is_some_and(|place| place.is_beside_others) {
         return Box::new(Silent);
@@ -130,10 +101,6 @@ impl Bar {
         Self { prefix: prefix.unwrap_or_default() }
     }
 }
-
-/// The name of the phase that copies standard input. The progress of this phase is counted in bytes, and the total
-/// number of bytes is unknown.
-pub(crate) const SPOOL: &str = "spool";
 
 /// The layout of the bar for a phase of `pages` pages.
 fn template(name: &str, pages: u64, columns: u16) -> &'static str {

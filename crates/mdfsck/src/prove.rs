@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use ::lab::damage::Kind;
 use clap::{Args, Subcommand};
+use jobs::failure::Failure;
 
-use crate::failure::Failure;
 use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\

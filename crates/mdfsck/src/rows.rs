@@ -3,16 +3,19 @@
 use ::export::{TableSource, cells, write_some};
 use ::rows::{RangeCounts, ScanOptions, Table};
 use catalog::RestsOn;
+use jobs::failure::Failure;
+use jobs::scope;
 
+use crate::carved;
 use crate::cli::{RowsArguments, RowsFormat};
 use crate::export::{Opened, memory, with_database};
-use crate::failure::{Failure, warn};
 use crate::lost_catalog::Search;
-use crate::{carve, output, scope, terminal};
+use crate::speaker::warn;
+use crate::{output, terminal};
 
 pub(crate) fn run(arguments: &RowsArguments) -> Result<u8, Failure> {
     let carve = arguments.carve.carve;
-    let listener = carve::listener(carve);
+    let listener = carved::listener(carve);
     let lost = (arguments.like.like.as_slice(), Search::IfNeeded);
     with_database(&arguments.database, (&arguments.stop, carve), lost, listener, |opened, listener| {
         drop(listener);

@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use jobs::failure::Failure;
+use jobs::keep;
+
 use crate::cli::ServeArguments;
-use crate::failure::{Failure, warn};
-use crate::keep;
+use crate::speaker::warn;
 use gate::Gate;
 use http::{Answer, Connection, Refused};
 use site::Site;

@@ -5,11 +5,10 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
+use jobs::request::Request;
 use report::View;
 use report::summary::{Commands, Style};
 use terminal_size::{Width, terminal_size_of};
-
-use crate::request::Request;
 
 /// Number of columns if the output is not a terminal.
 const COLUMNS: usize = 80;

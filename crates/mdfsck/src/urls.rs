@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use crate::failure::Failure;
+use jobs::failure::Failure;
 
 /// Maximum number of bytes that are read from a file of links.
 const MOST_LINK_BYTES: u64 = 1 << 20;

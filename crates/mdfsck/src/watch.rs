@@ -18,18 +18,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use check::Checker;
 use history::History;
 use history::outbox::{Event, Judge, Promise, Raised};
 use history::query::Filter;
 use history::queue::{FileState, Holder, Item, Looked};
+use jobs::deliver::Deliverer;
+use jobs::failure::Failure;
+use jobs::request::ListenerOptions;
+use jobs::{fingerprint, keep, spool, windows};
 use report::watch::{self as lines, Counts, Status, WatchFormat};
 
 use crate::cli::WatchArguments;
-use crate::deliver::Deliverer;
-use crate::failure::{Failure, warn};
-use crate::request::ListenerOptions;
-use crate::{fingerprint, history as show, keep, nice, output, spool, windows};
-use check::Checker;
+use crate::speaker::warn;
+use crate::{history as show, nice, output};
 use work::{Shared, beat, work};
 
 /// The interval at which the watcher tests whether it has results to report.

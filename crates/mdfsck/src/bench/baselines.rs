@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use history::History;
+use jobs::failure::Failure;
 
 use super::results::{self, Results};
-use crate::failure::Failure;
 use crate::output::Target;
 
 /// The folder for baselines, below the current folder.

@@ -2,9 +2,10 @@
 
 use std::io;
 
+use jobs::failure::Failure;
+
 use super::measure::Measured;
 use super::results::Results;
-use crate::failure::Failure;
 
 /// A column of the results.
 pub(crate) struct Figure {

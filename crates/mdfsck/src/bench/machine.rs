@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jobs::size;
 use serde::{Deserialize, Serialize};
-
-use crate::size;
 
 /// The machine and its storage. A value is `None` if the operating system does not report it.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use jobs::failure::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::raw;
-use crate::failure::Failure;
 use crate::matrix::Cell;
 
 /// A check that takes less than this number of seconds is too short to measure, since starting a process takes some

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use jobs::failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use super::measure::median;
-use crate::failure::Failure;
 use crate::matrix::Cache;
 
 /// Number of bytes per read.

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use events::{Clock, Moment};
+use jobs::failure::Failure;
+use jobs::size;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::machine::Machine;
 use super::measure::Measured;
 use super::raw::RawRead;
-use crate::failure::Failure;
 use crate::matrix::Cell;
-use crate::size;
 
 /// The format version of saved results.
 const FORM: u32 = 1;

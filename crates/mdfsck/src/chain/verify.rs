@@ -6,16 +6,17 @@ use std::path::PathBuf;
 use check::Silent;
 use findings::{Options, RecoverySummary, Report};
 use format::Lsn;
+use jobs::failure::Failure;
+use jobs::input::Backups;
+use jobs::recover;
+use jobs::request::RecoveryOptions;
 use log::{EndReason, Log, LogError, Walk};
 use recovery::Stop;
 use report::chains::{Detour, Verified};
 use report::log::lsn_text;
 use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
 
-use crate::failure::{Failure, warn};
-use crate::input::Backups;
-use crate::recover;
-use crate::request::RecoveryOptions;
+use crate::speaker::warn;
 
 /// Restores chains of a database in memory.
 pub(super) struct Verifier<'a> {

@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use findings::registry::limits::{self, Limit};
+use jobs::request::RangeBytes;
 use report::Columns;
 use source::backup::SetChoice;
 
 use super::{
     CarveArguments, ListenerArguments, OUTPUT, RESOURCES, RecoveryArguments, SnapshotArguments, StopArguments,
 };
-use crate::request::RangeBytes;
 
 /// The smallest `--range`, in bytes: for smaller ranges the overhead is larger than the benefit.
 const LEAST_RANGE_BYTES: u64 = 1 << 20;
@@ -66,7 +66,7 @@ pub(crate) struct CheckArguments {
     pub(crate) databases: u16,
 
     /// Maximum size of the temporary copy of a backup read from standard input
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "100GB", help_heading = RESOURCES)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, default_value = "100GB", help_heading = RESOURCES)]
     pub(crate) spool_limit: u64,
 
     /// Check the tables in N passes over the files
@@ -149,7 +149,7 @@ fn image_name(text: &str) -> Result<String, String> {
 }
 
 fn range(text: &str) -> Result<RangeBytes, String> {
-    match crate::size::bytes(text)? {
+    match jobs::size::bytes(text)? {
         bytes @ LEAST_RANGE_BYTES..=MOST_RANGE_BYTES => Ok(RangeBytes(bytes)),
         _ => Err("a range must be from 1MB to 1TB".to_owned()),
     }
@@ -258,7 +258,7 @@ pub(crate) struct RunArguments {
     /// Limit reads to SIZE per second, such as 200MB
     ///
     /// Use this option on shared storage. The check takes correspondingly longer.
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
     pub(crate) io_limit: Option<u64>,
 
     /// Run at low processor priority

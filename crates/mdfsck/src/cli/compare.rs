@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use findings::registry::limits::Limit;
+use jobs::request::Request;
 
 use super::check::LimitId;
 use super::{OUTPUT, RecoveryArguments, RunArguments, ScopeArguments, StopArguments};
-use crate::request::Request;
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {

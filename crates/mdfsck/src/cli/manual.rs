@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use clap::{Command, CommandFactory};
+use jobs::failure::Failure;
 
 use super::Cli;
-use crate::failure::Failure;
 use crate::output;
 use crate::version::VERSION;
 

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use findings::registry::limits::Limit;
+use jobs::request::Request;
 
 use super::check::{LimitId, SCOPE};
 use super::recovery::RECOVERY;
 use super::{CarveArguments, Constraints, DatabaseArguments, LikeArguments, OUTPUT, RunArguments, StopArguments};
-use crate::request::Request;
 
 #[derive(Args)]
 pub(crate) struct AdviseArguments {
@@ -162,7 +162,7 @@ pub(crate) struct BenchArguments {
     pub(crate) configurations: Vec<crate::matrix::Configuration>,
 
     /// Memory grants to measure (default: the grant that a check uses without --memory)
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = crate::size::bytes)]
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = jobs::size::bytes)]
     pub(crate) memory: Vec<u64>,
 
     /// State of the system's file cache before each run
@@ -236,7 +236,7 @@ pub(crate) struct AuditArguments {
     ///
     /// If the pages do not fit into this memory, mdfsck compares them in parts and reads the log once for each part.
     /// The findings do not change.
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes)]
     pub(crate) memory: Option<u64>,
 
     /// Print one JSON object per line
@@ -291,12 +291,12 @@ pub(crate) struct LogArguments {
     ///
     /// Most log records contain no time. The time of a record is therefore the last time that is stored before it in
     /// the log: the begin or end of a transaction, or the closing of a log block (SQL Server 2019 and later).
-    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment)]
-    pub(crate) since: Option<crate::request::StopMoment>,
+    #[arg(long, value_name = "TIME", value_parser = jobs::request::stop_moment)]
+    pub(crate) since: Option<jobs::request::StopMoment>,
 
     /// List only records up to this time (local time of the server)
-    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment)]
-    pub(crate) until: Option<crate::request::StopMoment>,
+    #[arg(long, value_name = "TIME", value_parser = jobs::request::stop_moment)]
+    pub(crate) until: Option<jobs::request::StopMoment>,
 
     /// Print one JSON object per line
     #[arg(long)]
@@ -361,8 +361,8 @@ pub(crate) struct ChainArguments {
     ///
     /// An example is 2024-03-01T13:10:00. Lists the backups in the order in which to restore them. If you cannot
     /// restore to this time, lists the missing backups and the nearest points in time you can restore to.
-    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment)]
-    pub(crate) at: Option<crate::request::StopMoment>,
+    #[arg(long, value_name = "TIME", value_parser = jobs::request::stop_moment)]
+    pub(crate) at: Option<jobs::request::StopMoment>,
 
     /// Restore each chain in memory and check the result; with --at, restore to the given point in time
     ///
@@ -381,7 +381,7 @@ pub(crate) struct ChainArguments {
     pub(crate) script: Option<PathBuf>,
 
     /// Limit memory of --verify to SIZE, such as 256MB or 2GB
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, requires = "verify")]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, requires = "verify")]
     pub(crate) memory: Option<u64>,
 
     /// Folder for temporary files of --verify (default: the temporary folder of the system)

@@ -25,7 +25,7 @@ pub(crate) struct PlanArguments {
     pub(crate) dir: Option<PathBuf>,
 
     /// Maximum amount of data that one task reads, such as 64GB; at least 1MB
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "16GB", help_heading = SCOPE)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, default_value = "16GB", help_heading = SCOPE)]
     pub(crate) task_size: u64,
 
     /// Print the progress of a plan as JSON
@@ -86,7 +86,7 @@ pub(crate) struct MergeArguments {
     ///
     /// If merge leaves indexes to tasks, it prints one JSON line with the number of tasks and ends with status 32. Run
     /// these tasks in the same way as the first tasks, and merge again. With 0, merge leaves all indexes to tasks.
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "64GB", help_heading = RESOURCES)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, default_value = "64GB", help_heading = RESOURCES)]
     pub(crate) local_limit: u64,
 
     #[command(flatten)]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use jobs::request::StopMoment;
 
 use super::RESOURCES;
-use crate::request::StopMoment;
 
 pub(super) const RECOVERY: &str = "Recovery";
 
@@ -33,7 +33,7 @@ pub(crate) struct RoomArguments {
     /// from a log runs before the check and uses up to 512 MB. If you limit the address space (ulimit -v), allow SIZE
     /// plus 64 MB, plus 68 MB per thread: SIZE does not include code, stacks and memory reserved by malloc. With a
     /// smaller limit, the run may end without results.
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 
     /// Folder for temporary files (default: the temporary folder of the system)
@@ -48,7 +48,7 @@ pub(crate) struct StopArguments {
     ///
     /// Like STOPAT, includes the transactions that were committed up to this time. Uses the newest full and
     /// differential backups before this time, and the log backups that follow these backups.
-    #[arg(long, value_name = "TIME", value_parser = crate::request::stop_moment, help_heading = RECOVERY, group = "stop")]
+    #[arg(long, value_name = "TIME", value_parser = jobs::request::stop_moment, help_heading = RECOVERY, group = "stop")]
     pub(crate) stop_at: Option<StopMoment>,
 
     /// Restore backups up to and including the marked transaction NAME

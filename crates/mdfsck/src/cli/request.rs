@@ -1,5 +1,9 @@
 //! Turns the options of the command line into requests. Behind this door, nothing knows the command line.
 
+use jobs::request::{
+    Constraints, FormatChoice, ListenerOptions, NamingOptions, ProgressKind, RecoveryOptions, Request, ResultOptions,
+    RoomOptions, RunOptions, ScopeOptions, SnapshotOptions, StopOptions, WindowOptions,
+};
 use source::backup::SetChoice;
 
 use super::check::{
@@ -10,11 +14,6 @@ use super::listener::ListenerArguments;
 use super::recovery::{RecoveryArguments, RoomArguments, StopArguments};
 use super::snapshot::SnapshotArguments;
 use super::{CarveArguments, DatabaseArguments};
-use crate::progress::ProgressKind;
-use crate::request::{
-    Constraints, FormatChoice, ListenerOptions, NamingOptions, RecoveryOptions, Request, ResultOptions, RoomOptions,
-    RunOptions, ScopeOptions, SnapshotOptions, StopOptions, WindowOptions,
-};
 
 impl From<&CheckArguments> for Request {
     fn from(arguments: &CheckArguments) -> Self {

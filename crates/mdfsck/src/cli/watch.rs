@@ -94,7 +94,7 @@ pub(crate) struct WatchArguments {
     /// Limit memory of all checks together to SIZE, such as 2GB
     ///
     /// A backup that needs more than its share is checked alone.
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 
     /// Folder for temporary files (default: the temporary folder of the system)
@@ -102,7 +102,7 @@ pub(crate) struct WatchArguments {
     pub(crate) temp_dir: Option<PathBuf>,
 
     /// Limit reads of all checks together to SIZE per second, such as 200MB
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, help_heading = RESOURCES)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
     pub(crate) io_limit: Option<u64>,
 
     /// Run at low processor priority
@@ -169,7 +169,7 @@ pub(crate) struct EngineArguments {
 
     /// Treat backups and data files of at least this size as large; a differential is counted together with its full
     /// backup
-    #[arg(long, value_name = "SIZE", value_parser = crate::size::bytes, default_value = "1TB", help_heading = ENGINE)]
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, default_value = "1TB", help_heading = ENGINE)]
     pub(crate) engine_from: u64,
 
     /// Time limit of PROGRAM; when it expires, PROGRAM is stopped, and the backup is tried again later

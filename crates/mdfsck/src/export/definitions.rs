@@ -6,12 +6,12 @@ use std::path::Path;
 
 use ::export::{Partial, stems};
 use catalog::Database;
+use jobs::failure::Failure;
 use report::export::Definition;
 use script::{Definitions, ModuleText, Script, batch};
 use source::PageSource;
 
 use super::plan::Plan;
-use crate::failure::Failure;
 use crate::output::unwritable;
 
 /// The first lines of each file. sqlcmd turns these settings off by default, so the file turns them on. The settings

@@ -5,12 +5,12 @@ use std::thread;
 use ::rows::MOST_LISTED;
 use ::rows::salvage::PageSet;
 use catalog::Database;
+use jobs::failure::Failure;
+use jobs::size::{self, DEFAULT_BYTES};
 use script::Definitions;
 use source::{BackupPages, Carved, PageSource};
 
 use crate::cli::{ExportArguments, ExportFormat};
-use crate::failure::Failure;
-use crate::size::{self, DEFAULT_BYTES};
 
 /// Memory that the program needs for any export, in bytes.
 const BASE_BYTES: u64 = 12 << 20;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use ::export::{Destination, partial, stems};
 use ::rows::{NoRows, Table};
 use catalog::{Database, UnitKind};
+use jobs::carve;
+use jobs::failure::Failure;
+use jobs::scope;
 use source::PageSource;
 
-use crate::carve;
 use crate::cli::{ExportArguments, ExportFormat};
-use crate::failure::Failure;
 use crate::output::{refuse_database_files, refuse_sql_server_file, unwritable};
-use crate::scope;
 
 /// The folder for procedures, functions, views and triggers.
 const DEFINITIONS: &str = "definitions";

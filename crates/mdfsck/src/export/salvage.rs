@@ -6,11 +6,11 @@ use ::export::{Destination, SalvageFiles, SalvageForm, write_salvaged};
 use ::rows::salvage::{PageSet, Request, Unreached, foreign, reach};
 use ::rows::{Scan, ScanOptions, Table, Why};
 use format::PageId;
+use jobs::failure::Failure;
 use report::export::Exported;
 
 use super::Run;
 use crate::cli::ExportFormat;
-use crate::failure::Failure;
 use crate::output;
 
 /// The search for lost rows may use 1/`SHARE` of the remaining memory. Pages and open files use the other part.
@@ -81,7 +81,7 @@ pub(super) fn salvage(
         exported.doubtful = salvaged.doubtful + salvaged.deleted;
         exported.rebuilt = salvaged.rebuilt.rows;
         exported.known_lost = salvaged.known_lost;
-        salvaged.rebuilt.missing.iter().for_each(|why| crate::failure::warn(format!("{}: {why}", table.full_name())));
+        salvaged.rebuilt.missing.iter().for_each(|why| crate::speaker::warn(format!("{}: {why}", table.full_name())));
     }
     Ok(())
 }

@@ -9,16 +9,17 @@ use findings::{Options, RecoveryState};
 use format::boot::shut_down;
 use format::protection::{seal, undo_torn_bits, verify};
 use format::{Lsn, PAGE_BYTES, PageBytes, PageId};
+use jobs::audit;
+use jobs::failure::{Failure, report_faults};
+use jobs::input::{Input, Reading};
+use jobs::recover::{self, Outcome, report_doubts};
+use jobs::request::{RecoveryOptions, StopOptions};
+use jobs::spool::Spool;
 use source::PageSource;
 
 use super::Targets;
-use crate::audit;
 use crate::cli::ExtractArguments;
-use crate::failure::{Failure, report_faults, warn};
-use crate::input::{Input, Reading};
-use crate::recover::{self, Outcome, report_doubts};
-use crate::request::{RecoveryOptions, StopOptions};
-use crate::spool::Spool;
+use crate::speaker::warn;
 
 /// A mark in the names of the written files. It shows that the files are recovered.
 const MARK: &str = "recovered";

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use jobs::failure::Failure;
+use jobs::size;
 use lab::Version;
 use tempfile::TempDir;
 
 use super::{Schema, write};
-use crate::failure::{Failure, warn};
-use crate::size;
+use crate::speaker::warn;
 
 /// The data files, and the temporary folder that holds them, if any.
 type Built = (Vec<PathBuf>, Option<TempDir>);

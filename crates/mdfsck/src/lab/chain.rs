@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use ::lab::workload::{ChainOptions, SetKind, Spec, Workload};
 use ::lab::{PageVerify, Version};
 use clap::{Args, ValueEnum};
+use jobs::failure::Failure;
 use serde_json::{Value, json};
 
 use super::crash::{row, tables, truth};
 use super::{refused, unwritten, version};
-use crate::failure::Failure;
 use crate::output;
 
 #[derive(Args)]

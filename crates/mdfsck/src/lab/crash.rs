@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use ::lab::workload::{Flush, Spec, Stop, TableTruth, Truth, Values, Workload};
 use ::lab::{PageVerify, Version};
 use clap::{Args, ValueEnum};
+use jobs::failure::Failure;
 use serde_json::{Value, json};
 
 use super::{refused, unwritten, version};
-use crate::failure::Failure;
 use crate::output;
 
 #[derive(Args)]

@@ -4,17 +4,16 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use ::redact::{Kept, Key, Redaction, differences};
 use check::Silent;
 use clap::Args;
 use findings::{Options, Report};
+use jobs::failure::Failure;
 use report::printable;
 use source::{DataFile, DataFiles, PageSource};
 
 use super::{create_like, free_names, give_names, refused};
-use crate::failure::Failure;
 use crate::output;
-
-use ::redact::{Kept, Key, Redaction, differences};
 
 #[derive(Args)]
 pub(crate) struct RedactArguments {

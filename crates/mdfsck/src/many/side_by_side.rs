@@ -9,12 +9,13 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Condvar, Mutex, PoisonError, RwLock};
 use std::thread;
 
+use jobs::failure::Failure;
+use jobs::request::Request;
 use report::databases::Row;
 use tempfile::SpooledTempFile;
 
 use super::{Run, Stopped};
-use crate::failure::{Failure, keeping, to_stderr};
-use crate::request::Request;
+use crate::speaker::{keeping, to_stderr};
 
 /// Maximum number of databases that may be started ahead of the database that is printed next.
 const MOST_AHEAD: usize = 64;

@@ -5,13 +5,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jobs::failure::Failure;
+use jobs::request::Request;
+use jobs::spread::{Common, Merge, Opened, Planned, Spread, What};
 use parts::{Folder, PartsError, new_key};
 
 use super::plan::{absolute, make};
-use crate::failure::Failure;
 use crate::one::{Out, check as run_check};
-use crate::request::Request;
-use crate::spread::{Common, Merge, Opened, Planned, Spread, What};
 
 /// A plan whose tasks are run by another program. This process trusts neither the program's output nor its exit status.
 /// It uses only the files that the tasks have written as their parts of the result, and only if these files belong to
@@ -84,10 +84,10 @@ impl HandedOut {
             let text = "is not the plan that was made for this backup";
             return Err(Failure::unable(format!("{}: {text}", self.folder.display())));
         }
-        let gathered = Merge::gather(opened, local_limit).inspect_err(|error| _ = self.removes(error));
+        let gathered = Merge::gather(opened, local_limit, None).inspect_err(|error| _ = self.removes(error));
         // Changes the exit status of a usage error to that of a failed read, since the merge was not started by a
         // user's command.
-        let merge = Merge { says_rounds: false, ..gathered.map_err(Failure::unable)? };
+        let merge = gathered.map_err(Failure::unable)?;
         let (mut sink, mut unwritten) = (io::sink(), None);
         let what = with(what, Spread::Merge(&merge));
         match run_check(check, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))) {

@@ -5,7 +5,9 @@
 use std::io::{self, Read};
 use std::thread;
 
-use crate::failure::{Failure, warn};
+use jobs::failure::Failure;
+
+use crate::speaker::warn;
 
 /// Ends this process at the end of its standard input.
 pub(super) fn watch() {

@@ -4,20 +4,21 @@ use std::path::{Path, PathBuf};
 
 use check::part::sweeper;
 use format::page::PAGE_BYTES;
+use jobs::failure::Failure;
+use jobs::inventory;
+use jobs::prepare::{open, prepare};
+use jobs::request::Request;
+use jobs::spread::make::{bytes_of, plan_of, refuse_many, write_maps};
+use jobs::spread::{Common, Planned, Spread, What, files_of};
+use jobs::throttle::throttled;
+use jobs::version::BUILD;
 use parts::{Folder, Image, Plan, PlanId, SourceFile, listed, new_key};
 use report::parts::{PlanView, StatusView};
 use sums::HashKey;
 
 use crate::cli::PlanArguments;
-use crate::failure::Failure;
 use crate::one::set_up;
-use crate::prepare::{open, prepare};
-use crate::request::Request;
-use crate::spread::make::{bytes_of, plan_of, refuse_many, write_maps};
-use crate::spread::{Common, Planned, Spread, What, files_of};
-use crate::throttle::throttled;
-use crate::version::BUILD;
-use crate::{inventory, output, progress};
+use crate::{output, progress};
 
 pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
     if let Some(folder) = &arguments.status {

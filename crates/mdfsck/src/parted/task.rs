@@ -1,18 +1,18 @@
 //! `mdfsck task`: runs tasks of a plan.
 
 use check::part::{Question, Sweeper, sweeper_without_maps};
+use jobs::failure::{Failure, report_read_faults};
+use jobs::prepare::{open, prepare};
+use jobs::spread::rounds::question;
+use jobs::spread::sweeping::{failed, sweep};
+use jobs::spread::{Opened, Planned, Spread, What};
+use jobs::throttle::throttled;
 use parts::{Folder, Ids, PartsError, Piece, Plan, Round, Task};
 
 use super::eof;
 use crate::cli::TaskArguments;
-use crate::failure::{Failure, report_read_faults};
 use crate::one::set_up;
-use crate::prepare::{open, prepare};
 use crate::progress;
-use crate::spread::rounds::question;
-use crate::spread::sweeping::{failed, sweep};
-use crate::spread::{Opened, Planned, Spread, What};
-use crate::throttle::throttled;
 
 pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
     if arguments.until_eof {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use jobs::failure::Failure;
 use report::printable;
 
-use crate::failure::Failure;
 use crate::output;
 
 /// A data or log file of the database.

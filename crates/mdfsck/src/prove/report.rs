@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jobs::failure::Failure;
 use serde_json::Value;
 
 use super::listing::Listing;
 use super::{page, read};
-use crate::failure::Failure;
 use crate::output;
 
 /// How a copy ended: the fourth column of cases.tsv.

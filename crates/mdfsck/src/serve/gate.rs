@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
+use jobs::failure::Failure;
 use requests::{Request, route};
 
 use super::http::Answer;
 use super::token::Token;
-use crate::failure::Failure;
 
 /// The name of the query parameter that contains the token.
 const FIELD: &str = "token";

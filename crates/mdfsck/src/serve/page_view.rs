@@ -11,8 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use history::estate::PageOfFinding;
-
-use crate::keep;
+use jobs::keep;
 
 /// Maximum number of page-printing processes that run at the same time.
 const MOST: usize = 2;

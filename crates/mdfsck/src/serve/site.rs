@@ -7,6 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use history::{History, HistoryError};
+use jobs::failure::Failure;
+use jobs::keep;
 use report::history_page::{self, HistoryPages};
 use requests::{Request, Route, fields, route};
 
@@ -14,8 +16,6 @@ use super::http::Answer;
 use super::page_view::{self, Printed};
 use super::token::Token;
 use crate::error_log;
-use crate::failure::Failure;
-use crate::keep;
 use crate::version::VERSION;
 
 /// The page of all databases is rebuilt at most once in the time `FRESH`. After the time `STALE`, it is rebuilt even if

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::io::Read;
 use std::path::Path;
 
-use crate::failure::Failure;
+use jobs::failure::Failure;
 
 /// Minimum number of characters of a token. `MOST_BYTES` is the maximum size of the file with the token, in bytes.
 const LEAST_CHARS: usize = 16;

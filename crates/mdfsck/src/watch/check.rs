@@ -9,6 +9,11 @@ use std::time::SystemTime;
 
 use history::queue::{Claim, Item, Kind, Verdict};
 use history::{FailedRun, History};
+use jobs::failure::Failure;
+use jobs::keep;
+use jobs::request::{ProgressKind, Request, Watch};
+use jobs::spread::Spread;
+use jobs::spread::What;
 use log::{EndReason, Log, Walk};
 use parts::MOST_ROUNDS;
 use report::log::lsn_text;
@@ -19,15 +24,10 @@ use super::find;
 use super::mark::{self, Mark};
 use super::work::Shared;
 use crate::cli::WatchArguments;
-use crate::failure::{About, Failure, speaking_of, warn};
-use crate::keep;
 use crate::many::side_by_side;
 use crate::one::{self, Out};
 use crate::parted::HandedOut;
-use crate::progress::ProgressKind;
-use crate::request::{Request, Watch};
-use crate::spread::Spread;
-use crate::spread::What;
+use crate::speaker::{About, speaking_of, warn};
 
 /// The options and limits that apply to all checks of a watcher.
 pub(super) struct Checker<'a> {

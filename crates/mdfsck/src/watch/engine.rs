@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
 use history::History;
+use jobs::failure::Failure;
+use jobs::keep;
+use jobs::program::{self, Ended};
 
 use super::work::Shared;
 use crate::cli::{EngineArguments, WatchArguments};
-use crate::failure::Failure;
-use crate::keep;
 use crate::parted;
-use crate::program::{self, Ended};
 
 /// The approximate number of tasks of a plan.
 const TASKS: u64 = 256;

@@ -9,11 +9,11 @@ use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use history::queue::Seen;
+use jobs::failure::Failure;
+use jobs::{inventory, patterns};
 use source::storage::{self, Entry, Kind};
 
 use super::roots::Roots;
-use crate::failure::Failure;
-use crate::{inventory, patterns};
 
 /// Maximum depth of the search in folders.
 const MAX_DEPTH: usize = 32;

@@ -5,11 +5,10 @@ use std::io;
 use std::path::Path;
 
 use history::queue::Kind;
+use jobs::inventory;
 use serde::{Deserialize, Serialize};
 use source::OpenError;
 use source::backup::{self, BackupMedia, BackupSet, DamageKind, SetKind};
-
-use crate::inventory;
 
 /// The result of reading the labels of a file.
 #[derive(Serialize, Deserialize)]

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use history::queue::{Claim, Seen, Watched};
+use jobs::fingerprint;
+use jobs::request::Watch;
 
 use super::find;
-use crate::fingerprint;
-use crate::request::Watch;
 
 /// A backup that is being checked.
 #[derive(Debug)]

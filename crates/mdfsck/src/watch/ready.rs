@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use history::queue::{FileState, Found, Kind, Seen, of_file, of_set_in};
+use jobs::inventory;
 use source::storage;
 
 use super::find::DataFiles;
 use super::labels::{Labels, Set};
-use crate::inventory;
 
 /// Whether a file has been unchanged for the time `settle`. `now` is in milliseconds since 1970. An object in object
 /// storage always counts as settled, since it becomes visible only when it is complete.

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::patterns;
+use jobs::patterns;
 
 /// The files and folders that a watcher searches. They need not exist.
 #[derive(Clone, Default)]

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use history::History;
 use history::queue::{Claim, Holder, Item};
+use jobs::failure::Failure;
+use jobs::windows;
 
 use super::check::Checker;
 use super::roots::Roots;
 use super::{TICK, has_changed, open};
 use crate::cli::WatchArguments;
-use crate::failure::{Failure, warn};
 use crate::policy::{self, Policy};
-use crate::windows;
+use crate::speaker::warn;
 
 /// The interval at which this process renews its claims.
 const BEAT: Duration = Duration::from_secs(20);
