@@ -6,16 +6,16 @@ use advise::backups::Backups;
 use advise::{Plan, Request};
 use jobs::failure::Failure;
 use jobs::inventory;
+use jobs::judge::judge;
 use jobs::spool;
 use jobs::spread::{Spread, What};
 use script::{Definitions, Script};
 use source::backup;
 
 use crate::cli::AdviseArguments;
-use crate::one;
 use crate::output::{self, Target};
 use crate::speaker::warn;
-use crate::{chain, nice};
+use crate::{chain, nice, progress};
 
 pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
     if arguments.run.nice
@@ -34,24 +34,25 @@ pub(crate) fn run(arguments: &AdviseArguments) -> Result<u8, Failure> {
     let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
     let shown: Vec<String> = named.iter().map(|path| source::argument(path)).collect();
     let shown = shown.join(" ");
-    let (status, (plan, report)) = one::judge(&check, &what, |report, source, database| {
-        let definitions = Definitions::load(source, database);
-        let request = Request {
-            report,
-            source,
-            database,
-            script: Script::new(database, &definitions),
-            backups: backups.as_ref(),
-            paths: &shown,
-        };
-        let plan = advise::plan(&request);
-        let mut text = Vec::new();
-        let written = match arguments.json {
-            true => report::advise::write_json(&plan, report, &mut text),
-            false => report::advise::write(&plan, &mut text),
-        };
-        (plan, written.map(|()| text))
-    })?;
+    let (status, (plan, report)) =
+        judge(&check, &what, progress::listener(check.run.progress, None), |report, source, database| {
+            let definitions = Definitions::load(source, database);
+            let request = Request {
+                report,
+                source,
+                database,
+                script: Script::new(database, &definitions),
+                backups: backups.as_ref(),
+                paths: &shown,
+            };
+            let plan = advise::plan(&request);
+            let mut text = Vec::new();
+            let written = match arguments.json {
+                true => report::advise::write_json(&plan, report, &mut text),
+                false => report::advise::write(&plan, &mut text),
+            };
+            (plan, written.map(|()| text))
+        })?;
     let text = report.map_err(|cause| Failure::unable(format!("cannot write the advice: {cause}")))?;
     let printed = output::print(|out| out.write_all(&text));
     let scripted = target.map_or(Ok(()), |target| write_script(&plan, target));

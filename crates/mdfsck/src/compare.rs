@@ -6,14 +6,14 @@ use std::path::Path;
 
 use jobs::failure::{Failure, unreadable};
 use jobs::inventory;
+use jobs::judge::judge;
 use jobs::spool;
 use jobs::spread::{Spread, What};
 use report::comparison::{self, MOST_BYTES, Results};
 use source::{FileKind, identify};
 
 use crate::cli::CompareArguments;
-use crate::one;
-use crate::{nice, output};
+use crate::{nice, output, progress};
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<u8, Failure> {
     if arguments.run.nice
@@ -35,15 +35,16 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<u8, Failure> {
     let (paths, sets) = inventory::one("compare-dbcc", &named, &choice, check.stop.until())?;
     check.paths = paths;
     let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
-    let (checked, (text, differs, is_whole)) = one::judge(&check, &what, |report, _, _| {
-        let comparison = comparison::compare(&results, report);
-        let mut text = Vec::new();
-        let written = match arguments.json {
-            true => comparison::write_json(&results, report, &comparison, &mut text),
-            false => comparison::write_text(&results, report, &comparison, &mut text),
-        };
-        (written.map(|()| text), comparison.differs(), results.is_whole() && comparison.hidden == 0)
-    })?;
+    let (checked, (text, differs, is_whole)) =
+        judge(&check, &what, progress::listener(check.run.progress, None), |report, _, _| {
+            let comparison = comparison::compare(&results, report);
+            let mut text = Vec::new();
+            let written = match arguments.json {
+                true => comparison::write_json(&results, report, &comparison, &mut text),
+                false => comparison::write_text(&results, report, &comparison, &mut text),
+            };
+            (written.map(|()| text), comparison.differs(), results.is_whole() && comparison.hidden == 0)
+        })?;
     let text = text.map_err(|cause| Failure::unable(format!("cannot write the comparison: {cause}")))?;
     let printed = output::print(|out| out.write_all(&text));
     // Findings that CHECKDB reported too are no difference.

@@ -6,10 +6,11 @@ use std::io;
 use std::time::{Instant, SystemTime};
 
 use catalog::Database;
-use findings::registry::limits::{INPUT_CHANGED, Limit};
+use findings::registry::limits::Limit;
 use findings::{Finding, NotVerified, Report};
 use jobs::ended::Ended;
 use jobs::failure::{Failure, report_faults};
+use jobs::judge::{check_pages, report_changes, status};
 use jobs::live::Live;
 use jobs::prepare::{Prepared, open, prepare};
 use jobs::request::Request;
@@ -135,30 +136,6 @@ pub(crate) struct Checked {
     pub(crate) row: Option<Row>,
 }
 
-/// Checks one database, and passes the report, the pages and their catalog to `act`. Returns the exit-status bits of
-/// the check, and the value that `act` returned.
-///
-/// # Errors
-/// If the database cannot be checked.
-pub(crate) fn judge<R>(
-    arguments: &Request,
-    what: &What<'_>,
-    act: impl FnOnce(&Report, &dyn PageSource, &Database) -> R,
-) -> Result<(u8, R), Failure> {
-    let listener = progress::listener(arguments.run.progress, what.place.as_ref());
-    let input = open(arguments, what, listener.as_ref())?;
-    let prepared = prepare(arguments, &input, listener.as_ref(), what)?;
-    let source = prepared.recovered.pages_or(input.pages());
-    let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
-    drop(listener);
-    report_changes(&report);
-    for notice in &report.notices {
-        warn(notice);
-    }
-    let done = act(&report, source, &prepared.database);
-    Ok((status(&report, arguments.results.exit_zero_on_incomplete), done))
-}
-
 /// Checks one database and records the run. Calls `out` before the check to open the output for the results.
 ///
 /// # Errors
@@ -210,7 +187,7 @@ fn check_from<'o>(
             page = html::target(arguments, source)?;
             let error_log =
                 arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
-            let report = run_check(arguments, what, source, &prepared, listener.as_ref())?;
+            let report = check_pages(arguments, what, source, &prepared, listener.as_ref())?;
             (prepared, out, error_log, Windowed { report, outcome: None })
         }
         Some((length, before)) => {
@@ -221,7 +198,7 @@ fn check_from<'o>(
                 arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
             let listener = listener.as_ref();
             let whole = |prepared: &Prepared<'_>| {
-                run_check(arguments, what, prepared.recovered.pages_or(source), prepared, listener)
+                check_pages(arguments, what, prepared.recovered.pages_or(source), prepared, listener)
             };
             let (prepared, windowed) =
                 windows::check(arguments, what, (&input, &before), (length, started), listener, whole)?;
@@ -276,27 +253,6 @@ fn check_from<'o>(
             None => keep::checked(arguments, &ended, status, None).1,
         };
     Ok(Checked { status, written, row: Some(row(&report, database, status)) })
-}
-
-/// Checks the pages, within the limit on the read rate.
-fn run_check(
-    arguments: &Request,
-    what: &What<'_>,
-    source: &dyn PageSource,
-    prepared: &Prepared<'_>,
-    listener: &dyn check::Progress,
-) -> Result<Report, Failure> {
-    let Prepared { database, options, .. } = prepared;
-    throttled(arguments, source, |source| match what.spread {
-        Spread::Merge(merge) => merge.run(source, database, options, listener),
-        _ => Ok(check::run(source, database, options, listener)),
-    })
-}
-
-/// Writes to stderr that files changed during the check. All other warnings were written before the check began.
-fn report_changes(report: &Report) {
-    let changes = report.warnings.iter().filter(|warning| warning.id == INPUT_CHANGED.id);
-    changes.for_each(|warning| warn(&warning.text));
 }
 
 /// Writes facts about the run to stderr if the format of the results has no place for them.
@@ -383,20 +339,6 @@ fn report_what_has_no_row(report: &Report, view: View) {
     }
 }
 
-fn status(report: &Report, zero_on_incomplete: bool) -> u8 {
-    let mut status = 0;
-    if !report.findings.is_empty() {
-        status |= Failure::CORRUPT;
-    }
-    if !report.read_errors.is_empty() || report.findings.error().is_some() || report.demoted.error().is_some() {
-        status |= Failure::UNABLE;
-    }
-    if !report.complete_as_allowed() && !zero_on_incomplete {
-        status |= Failure::INCOMPLETE;
-    }
-    status
-}
-
 /// Runs `--estimate-only`.
 fn estimate(
     source: &dyn PageSource,
@@ -424,33 +366,4 @@ fn estimate(
         windows.iter().for_each(|windows| warn(windows.text(estimate)));
     }
     Ok(Checked { status: report_faults(source), written, row: None })
-}
-
-#[cfg(test)]
-mod tests {
-    use findings::registry;
-
-    use super::*;
-
-    #[test]
-    fn bits_of_the_status_add() {
-        let mut report = Report::default();
-        assert_eq!(status(&report, false), 0);
-        report.findings = vec![findings::Finding::new(&registry::CATALOG_UNUSABLE)].into();
-        report.read_errors.push("a.mdf: cannot read".to_owned());
-        let entry = NotVerified {
-            what: "columns".into(),
-            scope: "database".into(),
-            reason: "no catalog".into(),
-            count: 0,
-            limit: &registry::limits::COLUMNS_UNKNOWN,
-            objects: Vec::new(),
-        };
-        report.not_verified.push(entry);
-        assert_eq!((status(&report, false), status(&report, true)), (1 + 4 + 16, 1 + 4));
-        report.options.allowed.push(&registry::limits::COLUMN_UNKNOWN);
-        assert_eq!(status(&report, false), 1 + 4 + 16, "another limit is allowed");
-        report.options.allowed.push(&registry::limits::COLUMNS_UNKNOWN);
-        assert_eq!(status(&report, false), 1 + 4);
-    }
 }
