@@ -106,9 +106,8 @@ fn names_of_root(lib: &str) -> BTreeMap<String, String> {
 }
 
 /// Circles that exist, by crate: the number of top modules that are in one. A number may only become smaller.
-const CIRCLES: [(&str, usize); 16] = [
+const CIRCLES: [(&str, usize); 15] = [
     ("advise", 12),
-    ("catalog", 8),
     ("export", 5),
     ("expr", 8),
     ("format", 7),
