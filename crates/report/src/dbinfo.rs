@@ -6,7 +6,8 @@
 use std::io;
 
 use format::boot::Boot;
-use format::fields::{FieldInstance, Kind, Structure, instances};
+use format::fields::{Kind, Structure};
+use format::instances::{FieldInstance, instances};
 use format::types::{datetime_text, guid_text};
 use format::{Lsn, Page, PageBytes, PageId, bytes};
 

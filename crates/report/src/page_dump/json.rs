@@ -1,8 +1,10 @@
 //! The parts of the page as JSON.
 
-use format::fields::{FieldInstance, Structure, hex};
+use format::fields::Structure;
+use format::instances::FieldInstance;
 use format::page::PAGE_BYTES;
 use format::protection::{Protection, ProtectionFault, stored_word, verify};
+use format::render::hex;
 use format::{PageBytes, PageId};
 
 use super::allocation::Allocation;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use format::PageType;
-use format::fields::{FieldInstance, RecordSpace, Structure};
+use format::fields::Structure;
+use format::instances::{FieldInstance, RecordSpace};
 use format::lob::Fragment;
 use format::record::{Record, RecordFault, RecordKind, status};
 

@@ -263,7 +263,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             vec![(8946, iam), (8946, 1), (8946, 2), (8946, 6), (5250, 9), (5250, 0)]
         }),
         ("file header in another filegroup", |image, _| {
-            let fields = format::fields::instances_of(&image.page(0), true);
+            let fields = format::instances::instances_of(&image.page(0), true);
             let place = fields.into_iter().find(|field| field.field.name == "FileGroupId").expect("filegroup").bytes;
             image.edit(0, |bytes| bytes[place].copy_from_slice(&7u16.to_le_bytes()));
             // There is one message for the file header and none for the IAM pages, because the catalog and all IAM
