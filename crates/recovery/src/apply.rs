@@ -66,25 +66,18 @@ impl Recovery {
         let mut newer = lacking.as_mut().map(|lacking| keep_lacking(source, lacking, analysis.end)).unwrap_or_default();
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
         let mut losers = Losers::of(&analysis.losers, settings.undo_bytes());
-        each_block(log, analysis.from, analysis.until, |block| {
-            if losers.steps > MAX_STEPS {
-                return Err(Refusal::TooEntangled);
-            }
-            for (lsn, record) in block.records().filter(|(lsn, _)| analysis.includes(*lsn)) {
-                losers.record(lsn, &record);
-                let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
-                let is_lacking = match &lacking {
-                    Some(lacking) => lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn),
-                    // Records for pages in files that were not given are left out. Records for the header of the log
-                    // file are left out too.
-                    None => source.file(change.page.file).is_some(),
-                };
-                if is_lacking {
-                    records.push((change.page, lsn), record.bytes())?;
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
+        keep_records(
+            log,
+            &analysis,
+            |page, lsn| match &lacking {
+                Some(lacking) => lacking.get(&page).is_some_and(|on_disk| *on_disk < lsn),
+                // Records for pages in files that were not given are left out. Records for the header of the log file are
+                // left out too.
+                None => source.file(page.file).is_some(),
+            },
+            &mut losers,
+            &mut records,
+        )?;
         if losers.needed_bytes > settings.undo_bytes() {
             return Err(Refusal::TooMuchToUndo { needed_bytes: losers.needed_bytes as u64 });
         }
@@ -150,6 +143,31 @@ impl Recovery {
         applied.not_recovered = not_recovered.map(|(page, why)| NotRecovered { page, why }).collect();
         Ok(Self { analysis, applied, store, log_changes: log.changes() })
     }
+}
+
+/// Reads the log from the start of recovery: tracks the changes of open transactions in `losers`, and keeps the records
+/// of changes that `is_lacking` a page, given with the LSN of the change.
+fn keep_records(
+    log: &Log,
+    analysis: &Analysis,
+    is_lacking: impl Fn(PageId, Lsn) -> bool,
+    losers: &mut Losers<'_>,
+    records: &mut RecordStore,
+) -> Result<(), Refusal> {
+    each_block(log, analysis.from, analysis.until, |block| {
+        if losers.steps > MAX_STEPS {
+            return Err(Refusal::TooEntangled);
+        }
+        for (lsn, record) in block.records().filter(|(lsn, _)| analysis.includes(*lsn)) {
+            losers.record(lsn, &record);
+            let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
+            if is_lacking(change.page, lsn) {
+                records.push((change.page, lsn), record.bytes())?;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(())
 }
 
 /// Finds a page that is free in the files, that recovery allocates again, and that is newer than the end of the log.
