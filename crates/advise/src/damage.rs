@@ -283,6 +283,7 @@ impl Damage {
     }
 
     /// Adds a finding to the group for the action that repairs it.
+    #[expect(clippy::too_many_lines, reason = "a branch for each kind of damage")]
     pub(crate) fn add(&mut self, finding: &Finding, database: &Database) {
         let check = finding.check;
         let owner = finding.owner.filter(|owner| owner.object_id != 0);

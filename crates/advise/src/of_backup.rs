@@ -8,6 +8,7 @@ use crate::statements::{self, BY_HAND, check_again, is_plain, stopping_on_errors
 use crate::step::{Action, Step};
 
 /// Makes the plan for a damaged backup.
+#[expect(clippy::too_many_lines, reason = "a branch for each kind of damage")]
 pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -> Plan {
     let name = &request.report.database.name;
     let is_container = !damage.container.is_empty();

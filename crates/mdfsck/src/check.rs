@@ -207,6 +207,7 @@ pub(crate) fn check<'o>(
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "each step needs what the steps before it have found")]
 fn check_from<'o>(
     arguments: &CheckArguments,
     what: &What<'_>,

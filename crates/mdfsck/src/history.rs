@@ -13,6 +13,7 @@ use crate::error_log;
 use crate::failure::Failure;
 use crate::output::{self, Target, place};
 
+#[expect(clippy::too_many_lines, reason = "a branch for each verb")]
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     let has_csv =
         matches!(arguments.verb, Some(HistoryVerb::Runs | HistoryVerb::Findings { .. } | HistoryVerb::Objects));
