@@ -11,7 +11,8 @@ use super::allocation::Allocation;
 use super::maps::{file_of, runs_of};
 use super::parsed::Parsed;
 use super::protection::torn_sectors;
-use super::records::{ColumnValue, RecordView};
+use super::records::RecordView;
+use crate::columns::ColumnValue;
 use crate::json::page as lines;
 
 /// The fields of a structure that begins at `start`.
