@@ -10,7 +10,10 @@ use format::{PageId, RecordId};
 use source::{DataFile, PageSource};
 
 use crate::lost_extents;
-use crate::maps::{self, WrongMaps};
+
+mod maps;
+
+use maps::WrongMaps;
 
 /// IDs of the system tables that are needed to find all other tables, and of the system tables that list the files. The
 /// pages of these tables cannot be restored one by one.
@@ -283,6 +286,7 @@ impl Damage {
     }
 
     /// Adds a finding to the group for the action that repairs it.
+    #[expect(clippy::too_many_lines, reason = "a branch for each kind of damage")]
     pub(crate) fn add(&mut self, finding: &Finding, database: &Database) {
         let check = finding.check;
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
@@ -381,6 +385,13 @@ impl Damage {
             && self.container.is_empty()
             && self.maps.ids.is_empty()
             && [&self.catalog, &self.unowned, &self.other].iter().all(|kind| kind.ids.is_empty())
+    }
+
+    /// Whether there is damage that only a copy of the data can repair.
+    pub(crate) fn needs_restore(&self) -> bool {
+        let in_tables = self.tables.values().any(|table| table.loses_data());
+        let elsewhere = [&self.catalog, &self.other].iter().any(|kind| !kind.ids.is_empty());
+        in_tables || elsewhere || !self.fixed.is_empty()
     }
 
     /// Pages whose content only a restore can recover: pages of user tables and system tables, file headers, boot

@@ -2,12 +2,13 @@
 
 use crate::backups::{self, Search};
 use crate::damage::Damage;
-use crate::plan::{Plan, Request, Situation};
+use crate::request::Request;
 use crate::restore::based_on;
 use crate::statements::{self, BY_HAND, check_again, is_plain, stopping_on_errors};
-use crate::step::{Action, Step};
+use crate::step::{Action, Plan, Situation, Step};
 
 /// Makes the plan for a damaged backup.
+#[expect(clippy::too_many_lines, reason = "a branch for each kind of damage")]
 pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -> Plan {
     let name = &request.report.database.name;
     let is_container = !damage.container.is_empty();

@@ -8,7 +8,7 @@ use format::allocation::FixedPage;
 use script::quote_text;
 
 use crate::damage::Damage;
-use crate::plan::Request;
+use crate::request::Request;
 
 /// The ID of the primary file, and of the primary filegroup.
 const PRIMARY: u16 = 1;

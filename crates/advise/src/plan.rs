@@ -2,83 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use catalog::Database;
-use findings::Report;
 use format::PageId;
-use script::Script;
-use source::PageSource;
 
-use crate::backups::{self, Backups, Search};
+use crate::backups::{self, Search};
 use crate::damage::{Damage, TableDamage};
 use crate::obstacle::{Model, obstacle};
-use crate::step::{LossSummary, Step};
+use crate::request::Request;
+use crate::step::{Plan, Situation, counted_pages};
 use crate::{of_backup, repairs, restore, unrecovered, unverified};
-
-/// The input of a plan.
-#[derive(Clone, Copy)]
-pub struct Request<'a> {
-    /// The report of the check.
-    pub report: &'a Report,
-    /// The pages that were checked.
-    pub source: &'a dyn PageSource,
-    /// The catalog of the database.
-    pub database: &'a Database,
-    /// Scripts the definitions of the database's objects.
-    pub script: Script<'a>,
-    /// The backups that the user gave; `None` if the user gave none.
-    pub backups: Option<&'a Backups>,
-    /// The paths of the database's files, quoted for a command line.
-    pub paths: &'a str,
-}
-
-/// The state of a database.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Situation {
-    /// Nothing is wrong, and everything was verified.
-    Sound,
-    /// Nothing was found, but not everything could be verified.
-    Unverified,
-    /// The database was not shut down cleanly, and its log is missing or cannot be used.
-    NotRecovered,
-    /// Something is damaged, but no row is lost.
-    NoLoss,
-    /// Data is damaged, and the given backups have sound copies of it.
-    InBackup,
-    /// Data is damaged, and no given backup has sound copies of it.
-    Loss,
-    /// The input is a damaged backup.
-    OfBackup,
-}
-
-impl Situation {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sound => "sound",
-            Self::Unverified => "unverified",
-            Self::NotRecovered => "not_recovered",
-            Self::NoLoss => "no_loss",
-            Self::InBackup => "in_backup",
-            Self::Loss => "loss",
-            Self::OfBackup => "of_backup",
-        }
-    }
-}
-
-/// The steps to recover, in order.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The state of the database.
-    pub situation: Situation,
-    /// The state in one sentence.
-    pub sentence: String,
-    /// The steps, cheapest first.
-    pub steps: Vec<Step>,
-    /// The rows that are lost, unless another source contains them.
-    pub losses: Vec<LossSummary>,
-    /// Backups that were examined and cannot be used: their files, and the reason.
-    pub rejected: Vec<(String, String)>,
-}
 
 /// Makes a plan.
 pub fn plan(request: &Request<'_>) -> Plan {
@@ -126,7 +57,7 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
         return of_backup::plan(request, damage, inspect);
     }
     let pages = damage.pages();
-    let search = match request.backups.filter(|_| needs_restore(damage) || !damage.maps.ids.is_empty()) {
+    let search = match request.backups.filter(|_| damage.needs_restore() || !damage.maps.ids.is_empty()) {
         Some(backups) => backups::search(backups, request.source, request.database, &pages, &[]),
         None => Search::default(),
     };
@@ -148,20 +79,13 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
     }
     steps.extend(inspect);
     steps.extend(again);
-    let situation = match (needs_restore(damage), restored.is_in_backup) {
+    let situation = match (damage.needs_restore(), restored.is_in_backup) {
         (false, _) => Situation::NoLoss,
         (true, true) => Situation::InBackup,
         (true, false) => Situation::Loss,
     };
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
     Plan { situation, sentence: sentence(name, damage, situation, request), steps, losses: restored.losses, rejected }
-}
-
-/// Whether there is damage that only a copy of the data can repair.
-pub(crate) fn needs_restore(damage: &Damage) -> bool {
-    let in_tables = damage.tables.values().any(|table| table.loses_data());
-    let elsewhere = [&damage.catalog, &damage.other].iter().any(|kind| !kind.ids.is_empty());
-    in_tables || elsewhere || !damage.fixed.is_empty()
 }
 
 fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request<'_>) -> String {
@@ -193,15 +117,5 @@ fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request
             Some(_) => format!("{name}: {damaged}, and no given backup can replace them."),
             None => format!("{name}: {damaged}; no backups were given (--backups DIR)."),
         },
-    }
-}
-
-/// A clause about the number of damaged pages, such as `2 pages are damaged`. Damage without pages is in the data or in
-/// the catalog.
-pub(crate) fn counted_pages(pages: usize) -> String {
-    match pages {
-        0 => "data or catalog are damaged".to_owned(),
-        1 => "1 page is damaged".to_owned(),
-        pages => format!("{pages} pages are damaged"),
     }
 }

@@ -7,7 +7,7 @@ use script::{comment, quote, quote_text};
 
 use crate::damage::{Damage, Ids, RowFault, TableDamage, WrongRows};
 use crate::keys;
-use crate::plan::{Request, needs_restore};
+use crate::request::Request;
 use crate::statements::{self, BY_HAND, are_plain, commented, is_plain};
 use crate::step::{Action, Step};
 
@@ -57,7 +57,7 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage) -> (Vec<Step>, Vec<S
     // These steps come after the restore for two reasons. If maps are wrong, a rebuild may allocate extents that
     // already contain live rows, or it may deallocate extents that belong to another object. Also, rows that a rebuild
     // needs may be unreadable before the restore.
-    if !damage.maps.ids.is_empty() || needs_restore(damage) {
+    if !damage.maps.ids.is_empty() || damage.needs_restore() {
         after.splice(0..0, before.drain(..));
     }
     // Pages that seem to have no owner may belong to a table that lacks pages, so they are freed last.

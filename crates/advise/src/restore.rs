@@ -10,23 +10,13 @@ use crate::backups::{Search, Usable};
 use crate::damage::Damage;
 use crate::obstacle::{Model, obstacle};
 use crate::part::{Part, part};
-use crate::plan::{Request, needs_restore};
-use crate::repairs::{argument, object_name};
+use crate::repairs::argument;
+use crate::request::Request;
+use crate::restored::{Restored, all_ids, ids, only_object};
 use crate::set_maps;
 use crate::statements::{self, BY_HAND, check_again, is_plain, page_list, restore, stopping_on_errors, tail_file};
-use crate::step::{Action, LossSummary, Step};
+use crate::step::{Action, Step};
 use crate::without_backup::{export, without_backup};
-
-/// The steps that restore data. If no backup is usable, the steps that replace a restore.
-#[derive(Default)]
-pub(crate) struct Restored {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) losses: Vec<LossSummary>,
-    /// Whether the steps also repair all other damage.
-    pub(crate) covers_everything: bool,
-    /// Whether backups have sound copies of the damaged pages.
-    pub(crate) is_in_backup: bool,
-}
 
 /// The steps for damage that can be repaired only by a restore or by deleting data.
 pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, model: Model) -> Restored {
@@ -36,9 +26,9 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
         return Restored::default();
     }
     // If only maps are wrong, no row is lost yet. In this case, a restore is an option only if it loses no row.
-    let loses_nothing = |usable: &&Usable| needs_restore(damage) || model.has_whole_log(usable);
+    let loses_nothing = |usable: &&Usable| damage.needs_restore() || model.has_whole_log(usable);
     let Some(usable) = search.usable.as_ref().filter(loses_nothing) else {
-        return match needs_restore(damage) {
+        return match damage.needs_restore() {
             true => without_backup(request, damage, search),
             false => Restored { steps: set_maps::steps(request, damage), ..Restored::default() },
         };
@@ -61,30 +51,6 @@ pub(crate) fn steps(request: &Request<'_>, damage: &Damage, search: &Search, mod
     }
     restored.steps.push(database_restore(request, damage, (usable, model), (&why, has_whole_log)));
     restored
-}
-
-/// The IDs of all findings that need a restore.
-pub(crate) fn ids(damage: &Damage) -> BTreeSet<&'static str> {
-    let tables = damage.tables.values().filter(|table| table.loses_data()).flat_map(|table| &table.ids);
-    let fixed = damage.fixed.values().flatten();
-    tables.chain(fixed).chain(&damage.catalog.ids).chain(&damage.other.ids).chain(&damage.maps.ids).copied().collect()
-}
-
-pub(crate) fn all_ids(damage: &Damage) -> BTreeSet<&'static str> {
-    let counts = damage.counts.values().chain(damage.indexes.values()).flatten();
-    let rows = damage.rows.values().flat_map(|rows| &rows.ids);
-    let tables = damage.tables.values().flat_map(|table| &table.ids);
-    let rest = counts.chain(rows).chain(tables).chain(&damage.unowned.ids).copied();
-    rest.chain(ids(damage)).collect()
-}
-
-/// The name of the table that has lost data; `None` if there are several such tables or none.
-pub(crate) fn only_object(request: &Request<'_>, damage: &Damage) -> Option<String> {
-    let mut damaged = damage.tables.iter().filter(|(_, table)| table.loses_data());
-    match (damaged.next(), damaged.next()) {
-        (Some((&object_id, _)), None) => Some(object_name(request, object_id)),
-        _ => None,
-    }
 }
 
 /// Adds to a step the facts about the backups that it uses: which page copies were read from the backups, and which

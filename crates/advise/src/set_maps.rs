@@ -5,8 +5,8 @@ use format::PageId;
 use script::quote_text;
 
 use crate::damage::Damage;
-use crate::plan::Request;
 use crate::repairs::{object_name, rows_counted, table_argument, use_database};
+use crate::request::Request;
 use crate::statements::{self, BY_HAND, are_plain, check_again};
 use crate::step::{Action, Step};
 

@@ -9,7 +9,7 @@ use script::{quote, quote_text};
 use source::backup::{ChainSet, SetKind};
 use source::storage;
 
-use crate::plan::Request;
+use crate::request::Request;
 
 /// The comment that replaces statements that cannot be written.
 pub(crate) const BY_HAND: &str = "-- A name or path is not plain text: write the statements by hand.";

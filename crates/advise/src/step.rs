@@ -1,4 +1,4 @@
-//! A step of a plan.
+//! A plan, and its steps.
 
 use std::collections::BTreeSet;
 
@@ -126,4 +126,63 @@ pub struct LossSummary {
     pub which: String,
     /// Columns of the lost rows that nonclustered indexes still have, each with the name of the index.
     pub recoverable: Vec<(String, String)>,
+}
+
+/// The state of a database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Situation {
+    /// Nothing is wrong, and everything was verified.
+    Sound,
+    /// Nothing was found, but not everything could be verified.
+    Unverified,
+    /// The database was not shut down cleanly, and its log is missing or cannot be used.
+    NotRecovered,
+    /// Something is damaged, but no row is lost.
+    NoLoss,
+    /// Data is damaged, and the given backups have sound copies of it.
+    InBackup,
+    /// Data is damaged, and no given backup has sound copies of it.
+    Loss,
+    /// The input is a damaged backup.
+    OfBackup,
+}
+
+impl Situation {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sound => "sound",
+            Self::Unverified => "unverified",
+            Self::NotRecovered => "not_recovered",
+            Self::NoLoss => "no_loss",
+            Self::InBackup => "in_backup",
+            Self::Loss => "loss",
+            Self::OfBackup => "of_backup",
+        }
+    }
+}
+
+/// The steps to recover, in order.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The state of the database.
+    pub situation: Situation,
+    /// The state in one sentence.
+    pub sentence: String,
+    /// The steps, cheapest first.
+    pub steps: Vec<Step>,
+    /// The rows that are lost, unless another source contains them.
+    pub losses: Vec<LossSummary>,
+    /// Backups that were examined and cannot be used: their files, and the reason.
+    pub rejected: Vec<(String, String)>,
+}
+
+/// A clause about the number of damaged pages, such as `2 pages are damaged`. Damage without pages is in the data or in
+/// the catalog.
+pub(crate) fn counted_pages(pages: usize) -> String {
+    match pages {
+        0 => "data or catalog are damaged".to_owned(),
+        1 => "1 page is damaged".to_owned(),
+        pages => format!("{pages} pages are damaged"),
+    }
 }

@@ -11,7 +11,8 @@ use source::DataFiles;
 
 use crate::damage::Damage;
 use crate::of_backup;
-use crate::plan::{Request, of_damage};
+use crate::plan::of_damage;
+use crate::request::Request;
 use crate::step::{Action, Step};
 
 /// IDs of two system tables. The first is needed to find other tables, the second is not.

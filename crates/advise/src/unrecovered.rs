@@ -7,9 +7,10 @@ use findings::{NotVerified, RecoveryDoubt, RecoveryDoubtKind, Report};
 use crate::backups::Search;
 use crate::damage::Damage;
 use crate::obstacle::Model;
-use crate::plan::{Plan, Request, Situation, counted_pages};
-use crate::restore::{all_ids, database_restore};
-use crate::step::{Action, Step};
+use crate::request::Request;
+use crate::restore::database_restore;
+use crate::restored::all_ids;
+use crate::step::{Action, Plan, Situation, Step, counted_pages};
 use crate::without_backup::{look_for, repair_statements, without_backup};
 use crate::{repairs, unverified};
 

@@ -8,9 +8,9 @@ use script::quote_text;
 use crate::backups::Search;
 use crate::damage::Damage;
 use crate::losses;
-use crate::plan::Request;
 use crate::repairs::{object_name, table_argument};
-use crate::restore::{Restored, all_ids, ids, only_object};
+use crate::request::Request;
+use crate::restored::{Restored, all_ids, ids, only_object};
 use crate::statements::{self, BY_HAND, check_again};
 use crate::step::{Action, Step};
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::types::{TypeInfo, xtype};
 use format::{AllocUnitId, PageId};
 
-use crate::complete::{Compared, Difference, LAYOUTS, RestsOn, link};
-use crate::database::{AllocUnit, Database, Object, Rowset, TableColumn, UnitKind};
+use crate::complete::{LAYOUTS, link};
+use crate::database::{AllocUnit, Compared, Database, Difference, Object, RestsOn, Rowset, TableColumn, UnitKind};
 use crate::found::{Found, RecordForm};
 use crate::known::stored;
 use crate::layout::{RowLayout, RowsetColumn, column_status};

@@ -7,13 +7,17 @@ use format::AllocUnitId;
 use source::PageSource;
 
 use crate::chain::ChainFault;
-use crate::columnstore::Columnstore;
-use crate::complete::RestsOn;
-use crate::constraints::{Constraint, Identity};
-use crate::partitions::{PartitionFunction, Partitioned};
 
+mod columnstore;
+mod constraints;
+mod partitions;
+mod rests_on;
 mod tables;
 
+pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
+pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, decimal, integer};
+pub use partitions::{Boundary, PartitionFunction, Partitioned};
+pub use rests_on::{Compared, Difference, RestsOn};
 pub use tables::{
     AllocUnit, Boot, Expression, ExpressionKind, FileRow, Filegroup, Index, IndexType, Object, Rowset, TableColumn,
     UnitKind,

@@ -12,9 +12,7 @@ mod base_table;
 mod bootstrap;
 mod by_records;
 mod chain;
-mod columnstore;
 mod complete;
-mod constraints;
 mod database;
 mod encryption;
 mod found;
@@ -22,7 +20,6 @@ mod known;
 mod layout;
 mod load;
 mod off_row;
-mod partitions;
 mod row_counts;
 mod rows;
 mod size;
@@ -32,17 +29,16 @@ mod whole;
 pub use base_table::{Unread, read_base_table, read_base_table_as, read_base_table_stored};
 pub use by_records::complete_by_records;
 pub use chain::{ChainFault, Fetched, fetch};
-pub use columnstore::{Blob, Columnstore, Dictionary, RowGroup, Segment};
-pub use complete::{Compared, Difference, NotACopy, RestsOn, complete_from};
-pub use constraints::{Constraint, ConstraintKind, Identity, IdentityMark, decimal, integer};
+pub use complete::{NotACopy, complete_from};
 pub use database::{
-    AllocUnit, Boot, Database, Expression, ExpressionKind, FileRow, Filegroup, Gap, Index, IndexColumn, IndexType,
-    Object, Rowset, RowsetsByObject, TableColumn, UnitKind,
+    AllocUnit, Blob, Boot, Boundary, Columnstore, Compared, Constraint, ConstraintKind, Database, Dictionary,
+    Difference, Expression, ExpressionKind, FileRow, Filegroup, Gap, Identity, IdentityMark, Index, IndexColumn,
+    IndexType, Object, PartitionFunction, Partitioned, RestsOn, RowGroup, Rowset, RowsetsByObject, Segment,
+    TableColumn, UnitKind, decimal, integer,
 };
 pub use found::{CELLS, FileRemains, Found, PageCounts, RecordForm};
 pub use layout::{Level, RowLayout, RowsetColumn, Stored, column_status};
 pub use load::{load, load_found};
 pub use off_row::off_row_value;
-pub use partitions::{Boundary, PartitionFunction, Partitioned};
 pub use row_counts::set_row_counts;
 pub use statistics::{Statistics, StatisticsColumn, StoredStatistics, read_statistics};

@@ -17,9 +17,12 @@ use crate::layout::RowsetColumn;
 use crate::rows::{Place, Start};
 use crate::{encryption, whole};
 
+mod columnstore;
+mod constraints;
 mod named;
+mod partitions;
 
-pub(crate) use named::{Loader, variant_value};
+use named::{Loader, variant_value};
 
 const SYSROWSETCOLUMNS_2005: i32 = 4;
 const SYSRSCOLS: i32 = 3;

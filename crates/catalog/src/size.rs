@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::constraints::ConstraintKind;
-use crate::database::Database;
+use crate::database::{ConstraintKind, Database};
 
 /// The allocator's overhead per allocation, in bytes. The allocator rounds the sum of the overhead and the requested
 /// size up to a multiple of 16 bytes, and to at least 32 bytes.

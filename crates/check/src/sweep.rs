@@ -203,7 +203,7 @@ impl<C: CheckList> Sweep<'_, C> {
             }
             swept.tallies.pages_read += 1;
             if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {
-                target.page(context, self.checks, id, bytes, (swept, scratch));
+                target.page(context, self.checks, id, bytes, swept, scratch);
             }
             if swept.tallies.findings.len() >= FINDINGS_PER_THREAD {
                 self.hand_over(&mut swept.tallies.findings);

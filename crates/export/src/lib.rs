@@ -20,10 +20,15 @@ mod out;
 mod parquet;
 mod plain;
 mod preview;
+mod quotes;
+#[cfg(test)]
+#[cfg(feature = "parquet")]
+mod round_trip;
 mod salvage;
 mod script_frame;
 mod table;
 mod target;
+mod task;
 mod text_file;
 mod tsql;
 
@@ -33,5 +38,6 @@ pub use out::{Gap, GapReason};
 pub use preview::{Cells, Previewed, cells, write_some};
 pub use salvage::{SalvageFiles, SalvageForm, write_salvaged};
 pub use script_frame::{foreign_keys, frame};
-pub use table::{Destination, EachRow, Form, SqlFrame, TableSource, Written, write_rows, write_table};
+pub use table::{Destination, Form, SqlFrame, Written, write_rows, write_table};
 pub use target::{Partial, partial};
+pub use task::{EachRow, TableSource};

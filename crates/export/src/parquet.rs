@@ -11,8 +11,6 @@ mod hybrid;
 mod lanes;
 mod plain;
 mod range;
-#[cfg(test)]
-mod round_trip;
 mod schema;
 
 use std::io::{self, Write};
@@ -31,8 +29,8 @@ use self::lanes::{Encoded, Lanes};
 use crate::layout::Layout;
 use crate::ordered::{Jobs, Turns, lock, run};
 use crate::out::Gap;
-use crate::table::{EachRow, Task};
 use crate::target::Partial;
+use crate::task::{EachRow, Task};
 use crate::text_file::GapSink;
 
 /// Pages per job: enough to fill a row group with rows that have no off-row values.

@@ -10,7 +10,7 @@ use crate::jsonl::JsonLines;
 use crate::layout::Layout;
 use crate::out::{Gap, Out, Piece, Valve};
 use crate::plain;
-use crate::table::TableSource;
+use crate::task::TableSource;
 use crate::text_file::RowText;
 
 /// The maximum number of characters shown of a value.

@@ -10,7 +10,8 @@ use script::{batch, comment, quote};
 
 use crate::layout::{Field, Kind, Layout};
 use crate::script_frame::{GUARDED, guard};
-use crate::table::{Destination, EachRow, Form, SqlFrame, write_rows};
+use crate::table::{Destination, Form, SqlFrame, write_rows};
+use crate::task::EachRow;
 
 /// The files for salvaged rows. A file without rows is not created.
 #[derive(Clone, Debug)]

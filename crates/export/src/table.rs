@@ -4,10 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use catalog::Database;
-use format::RecordId;
-use rows::{Order, RangeCounts, Reader, Scan, ScanOptions, Table, Value};
-use source::PageSource;
+use rows::{Order, RangeCounts, Reader, Scan};
 
 use crate::csv::Csv;
 use crate::jsonl::JsonLines;
@@ -15,24 +12,12 @@ use crate::layout::Layout;
 use crate::ordered::{Jobs, Turns, lock, run};
 use crate::out::{Out, Piece, Valve};
 use crate::target::Partial;
+use crate::task::{EachRow, TableSource, Task, Totals};
 use crate::text_file::{GapSink, RowText, Statements, TextSink};
 use crate::tsql::Tsql;
 
 /// The number of pages per job, for all forms of file that are text.
 const TEXT_PAGES: usize = 128;
-
-/// A table to be exported.
-#[derive(Clone, Copy)]
-pub struct TableSource<'a> {
-    /// The source of the database's pages.
-    pub pages: &'a dyn PageSource,
-    /// The catalog of the database.
-    pub database: &'a Database,
-    /// The table.
-    pub table: &'a Table,
-    /// Options of the scan that reads the table.
-    pub options: ScanOptions,
-}
 
 /// A format of exported files.
 pub enum Form {
@@ -87,12 +72,6 @@ pub struct Written {
     pub order: Order,
 }
 
-/// Totals of all threads. Each thread adds to them in its turn.
-pub(crate) struct Totals {
-    pub(crate) gaps: GapSink<Partial>,
-    pub(crate) counts: RangeCounts,
-}
-
 /// Writes the stored rows of a table. Calls `progress` with the number of pages that were read.
 ///
 /// # Errors
@@ -111,11 +90,11 @@ pub fn write_table(
     let totals = Mutex::new(Totals { gaps: gaps(destination, &layout), counts: RangeCounts::default() });
     let task = Task { source, scan, threads, totals: &totals, progress };
     let (out, rows) = match form {
-        Form::Csv => task.text(&Csv::new(&layout), None, out)?,
-        Form::JsonLines => task.text(&JsonLines::new(&layout), None, out)?,
+        Form::Csv => in_turn(task, &Csv::new(&layout), None, out)?,
+        Form::JsonLines => in_turn(task, &JsonLines::new(&layout), None, out)?,
         Form::Sql(frame) => {
             let text = Tsql::new(&layout, &|id| frame.columns.binary_search(&id).is_ok());
-            task.text(&text, Some(statements(frame)), out)?
+            in_turn(task, &text, Some(statements(frame)), out)?
         }
         #[cfg(feature = "parquet")]
         Form::Parquet => crate::parquet::write(task, &layout, out)?,
@@ -156,9 +135,6 @@ pub fn write_rows(
     }
     Ok(rows)
 }
-
-/// A callback that receives the address and the values of a row.
-pub type EachRow<'a> = dyn FnMut(RecordId, &[Value<'_>]) -> io::Result<()> + 'a;
 
 fn statements(frame: SqlFrame) -> Statements {
     let SqlFrame { before, insert, columns, after } = frame;
@@ -230,43 +206,38 @@ impl Valve for Direct<'_> {
     }
 }
 
-/// The data that the threads share.
-pub(crate) struct Task<'a> {
-    pub(crate) source: TableSource<'a>,
-    pub(crate) scan: Scan<'a>,
-    pub(crate) threads: usize,
-    pub(crate) totals: &'a Mutex<Totals>,
-    pub(crate) progress: &'a (dyn Fn(u64) + Sync),
-}
-
-impl<'a> Task<'a> {
-    fn text(self, text: &dyn RowText, statements: Option<Statements>, out: Partial) -> io::Result<(Partial, u64)> {
-        let Self { source, scan, threads, totals, progress } = self;
-        let sink = Mutex::new(TextSink::new(out, &text.head(), statements)?);
-        let jobs = Jobs::new(scan, TEXT_PAGES);
-        run(threads, Turns::default(), &|turns| {
-            let mut reader = Reader::new(source.pages, source.database, source.table, source.options);
-            let mut buffer = Piece::default();
-            while let Some((number, ranges)) = jobs.next() {
-                let mut counts = RangeCounts::default();
-                let mut valve = InTurn { turns, number, base: None, sink: &sink, totals };
-                let mut out = Out::new(&mut valve, std::mem::take(&mut buffer));
-                for range in &ranges {
-                    let read = reader.read(range, &mut |row| text.row(row.place, row.values, &mut out))?;
-                    counts.add(&read);
-                    progress(range.pages.len() as u64);
-                }
-                out.flush()?;
-                buffer = out.into_buffer();
-                lock(totals).counts.add(&counts);
-                turns.done(number);
+/// Writes the rows of a table as text, with several threads.
+fn in_turn(
+    task: Task<'_>,
+    text: &dyn RowText,
+    statements: Option<Statements>,
+    out: Partial,
+) -> io::Result<(Partial, u64)> {
+    let Task { source, scan, threads, totals, progress } = task;
+    let sink = Mutex::new(TextSink::new(out, &text.head(), statements)?);
+    let jobs = Jobs::new(scan, TEXT_PAGES);
+    run(threads, Turns::default(), &|turns| {
+        let mut reader = Reader::new(source.pages, source.database, source.table, source.options);
+        let mut buffer = Piece::default();
+        while let Some((number, ranges)) = jobs.next() {
+            let mut counts = RangeCounts::default();
+            let mut valve = InTurn { turns, number, base: None, sink: &sink, totals };
+            let mut out = Out::new(&mut valve, std::mem::take(&mut buffer));
+            for range in &ranges {
+                let read = reader.read(range, &mut |row| text.row(row.place, row.values, &mut out))?;
+                counts.add(&read);
+                progress(range.pages.len() as u64);
             }
-            Ok(())
-        })?;
-        let sink = sink.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let rows = sink.rows;
-        Ok((sink.finish()?, rows))
-    }
+            out.flush()?;
+            buffer = out.into_buffer();
+            lock(totals).counts.add(&counts);
+            turns.done(number);
+        }
+        Ok(())
+    })?;
+    let sink = sink.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let rows = sink.rows;
+    Ok((sink.finish()?, rows))
 }
 
 /// Waits for the turn of its job before it writes.

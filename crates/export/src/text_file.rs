@@ -7,8 +7,9 @@ use rows::Value;
 use script::{Constant, EXECUTE, EXECUTED};
 
 use crate::out::{Gap, Out, Piece};
-use crate::tsql::BATCH_ROWS;
 
+/// The maximum number of rows that SQL Server accepts in an INSERT.
+const BATCH_ROWS: u64 = 1000;
 /// When the text of an INSERT reaches this many bytes, the INSERT ends, even if it has fewer rows than allowed.
 const BATCH_BYTES: u64 = 4 << 20;
 
@@ -172,9 +173,9 @@ impl<W: Write> GapSink<W> {
         for gap in gaps {
             crate::digits::unsigned(&mut text, base + gap.row + 1);
             text.push(b',');
-            crate::csv::text(&mut text, self.columns.get(gap.field).map_or(&[], |name| name.as_bytes()));
+            crate::quotes::text(&mut text, self.columns.get(gap.field).map_or(&[], |name| name.as_bytes()));
             text.extend_from_slice(format!(",{},{},", gap.place.page, gap.place.slot).as_bytes());
-            crate::csv::text(&mut text, gap.why.text().as_bytes());
+            crate::quotes::text(&mut text, gap.why.text().as_bytes());
             text.extend_from_slice(b"\r\n");
         }
         self.count += gaps.len() as u64;

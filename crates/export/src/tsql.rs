@@ -13,8 +13,6 @@ use crate::out::{GapReason, Out};
 use crate::plain;
 use crate::text_file::RowText;
 
-/// The maximum number of rows that SQL Server accepts in an INSERT.
-pub(crate) const BATCH_ROWS: u64 = 1000;
 /// The length of the byte order and the type at the start of WKB, in bytes.
 const WKB_START: usize = 5;
 

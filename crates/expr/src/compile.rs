@@ -11,10 +11,11 @@ use format::types::{TypeInfo, xtype};
 use crate::Unsupported;
 use crate::ast::{BinaryOp, CompareOp, Expr, TypeName};
 use crate::convert;
+use crate::cost::{self, STEPS_PER_NODE};
 use crate::env::{Env, Field, Row, Scratch};
 use crate::integers::{Integers, Selection};
-use crate::program::{Comparison, Conversion, Node, Pred, Program, Root};
-use crate::steps::{self, STEPS_PER_NODE};
+use crate::node::{Comparison, Conversion, Node, Pred, Root};
+use crate::program::Program;
 use crate::types::{ColumnType, Label, Ty, common};
 use crate::value::Datum;
 
@@ -64,7 +65,7 @@ pub fn compile_within(
     };
     let mut program = Program { root, columns: compiler.names, ty, steps: 0 };
     if Integers::of(&program).is_none() && Selection::of(&program).is_none() {
-        program.steps = compiler.nodes as u64 * STEPS_PER_NODE + steps::of_operations(&program.root);
+        program.steps = compiler.nodes as u64 * STEPS_PER_NODE + cost::of_operations(&program.root);
     }
     Ok(program)
 }

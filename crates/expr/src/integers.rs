@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use format::types::{TypeInfo, xtype};
 
 use crate::ast::{BinaryOp, CompareOp};
-use crate::program::{Node, Pred, Program, Root, holds};
+use crate::node::{Node, Pred, Root};
+use crate::program::{Program, holds};
 use crate::types::Ty;
 use crate::value::Datum;
 

@@ -1,77 +1,19 @@
 //! Compiled expressions and their evaluation.
 
-use format::collation::{CollationId, append_utf16};
+use format::collation::append_utf16;
 use format::types::{TypeInfo, xtype};
 
-use crate::ast::{BinaryOp, CompareOp};
+use crate::ast::CompareOp;
 use crate::compare::{self, Chars};
 use crate::env::{Cell, Env, Field, Outcome, Row, Scratch, Text, chars};
-use crate::functions::{self, Func};
 use crate::like::Pattern;
+use crate::node::{Comparison, Node, Pred, Root};
 use crate::steps::TOO_EXPENSIVE;
 use crate::types::Ty;
 use crate::value::{Datum, Value, decode};
 use crate::{Undecided, convert, like, numeric};
 
-/// A scalar expression.
-#[derive(Debug)]
-pub(crate) enum Node {
-    Const(Datum<Box<[u8]>>),
-    /// A value that cannot be computed, with the reason. Only the type of the value is known.
-    Unknown(&'static str),
-    Column(usize, TypeInfo),
-    Arithmetic(Box<(BinaryOp, Node, Node)>, Ty),
-    /// `+` of strings, with the maximum length of the result in bytes.
-    Concat(Box<(Node, Node)>, usize),
-    Convert(Box<Conversion>),
-    /// The conditions of the WHENs with their values, and the value of ELSE.
-    Case(Vec<(Pred, Node)>, Box<Node>),
-    Call(Func, Vec<Node>, Box<CallTypes>),
-}
-
-/// The types of a function's arguments and result.
-#[derive(Debug)]
-pub(crate) struct CallTypes {
-    pub(crate) args: Vec<Ty>,
-    pub(crate) result: Ty,
-    pub(crate) collation: CollationId,
-}
-
-#[derive(Debug)]
-pub(crate) struct Conversion {
-    pub(crate) value: Node,
-    pub(crate) from: Ty,
-    pub(crate) to: Ty,
-    pub(crate) style: i32,
-}
-
-/// A condition.
-#[derive(Debug)]
-pub(crate) enum Pred {
-    And(Vec<Pred>),
-    Or(Vec<Pred>),
-    Not(Box<Pred>),
-    Compare(Box<(CompareOp, Node, Node)>, Comparison),
-    IsNull(Box<Node>),
-    /// The value, the pattern and the escape character.
-    Like(Box<(Node, Node, Option<Node>)>, Comparison),
-}
-
-/// The rules by which two values are compared.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Comparison {
-    pub(crate) collation: CollationId,
-    /// If one operand is char and the other is nchar, the collation that determines the code page of the char operand.
-    pub(crate) of_char: CollationId,
-    /// Whether both operands are compared as 32-bit floats (type real).
-    pub(crate) single: bool,
-}
-
-#[derive(Debug)]
-pub(crate) enum Root {
-    Scalar(Node),
-    Condition(Pred),
-}
+mod functions;
 
 /// A compiled expression. It is compiled once per index or column, and evaluated for each row.
 #[derive(Debug)]

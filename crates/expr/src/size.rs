@@ -1,6 +1,7 @@
 //! The memory size of a compiled expression. It is many times the size of the text, so it must be counted.
 
-use crate::program::{Conversion, Node, Pred, Program, Root};
+use crate::node::{Conversion, Node, Pred, Root};
+use crate::program::Program;
 use crate::value::Datum;
 
 /// The overhead of an allocation in bytes, which is also the minimum size of an allocation.

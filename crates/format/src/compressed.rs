@@ -13,7 +13,8 @@ mod value;
 pub mod vardecimal;
 
 pub use expand::{
-    CommonForm, CompressedColumn, Expanded, ExpandedPage, ExpandedRow, Expansion, MostOfPage, PageColumns, Scratch,
+    BYTES_AFTER, CommonForm, CompressedColumn, Expanded, ExpandedPage, ExpandedRow, Expansion, MostOfPage, PageColumns,
+    Scratch,
 };
 pub use fault::{CdFault, CdIssue, CdTest};
 pub use info::{Anchor, CompressionInfo};

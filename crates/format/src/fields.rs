@@ -1,7 +1,7 @@
 //! The catalog of fields: the name, place, width and meaning of every field of every structure, as data.
 //!
 //! There is one row for each field. The readers of this crate, the page dump, the documentation and the mutator use
-//! these rows: [`instances`] finds every field of a page, [`render`] shows its value. The tables do not contain
+//! these rows: [`instances`](crate::instances) finds every field of a page, [`render`](crate::render) shows its value. The tables do not contain
 //! undocumented fields; a dump shows their bytes raw.
 //!
 //! The tables in docs/format are generated from these rows. `checked_by` lists message numbers of SQL Server. In
@@ -9,18 +9,14 @@
 
 mod allocation;
 mod boot;
-mod instances;
 mod lob;
 mod log;
 mod page;
 mod place;
 mod records;
-mod render;
 
-pub use instances::{FieldInstance, RecordSpace, instances, instances_of, record_spaces};
 pub use place::offset;
 pub(crate) use place::{column, series};
-pub use render::{hex, render};
 
 /// A structure of the format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -26,7 +26,6 @@ use crate::slots::{MAX_SLOTS, SlotOrder, Span};
 use vectors::Soundness;
 
 pub use exceptions::Exception;
-pub use expanded::BYTES_AFTER;
 pub use vectors::Vectors;
 pub use view::Rows;
 

@@ -9,8 +9,8 @@ use findings::{Report, RowsetCounts};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::identity::{Ids, storable};
-use crate::record::stored;
 use crate::scope::Asked;
+use crate::stored::stored;
 
 /// Whether a report covers only some ranges of an image, because its check will continue in a later time window.
 pub(crate) fn is_open(report: &Report) -> bool {

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::file::History;
+use crate::holder::Holder;
 use crate::identity::storable;
-use crate::queue::Holder;
-use crate::{lease, time};
+use crate::time;
 
 pub use alarms::{Judge, Promise, Raised};
 
@@ -312,16 +312,5 @@ impl History {
             Ok(count)
         };
         count().map_err(|error| self.failed(&error))
-    }
-}
-
-impl Holder {
-    /// Whether the process with this token has ended, as far as this process can see.
-    fn outlives(&self, token: &str) -> bool {
-        let mut words = token.rsplitn(3, ' ');
-        let (_, pid, host) = (words.next(), words.next(), words.next().unwrap_or_default());
-        let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else { return true };
-        let is_former = host == self.host() && pid == self.pid() && token != self.token;
-        is_former || lease::has_ended(host, pid, self.host())
     }
 }

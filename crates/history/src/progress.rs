@@ -17,7 +17,7 @@ use source::PageSource;
 use crate::error::Result;
 use crate::file::History;
 use crate::identity::{Identity, Naming, storable, whole};
-use crate::record::stored;
+use crate::stored::stored;
 use crate::{lease, time};
 
 use lists::{files_of, files_text, phases_of, phases_text, samples_of, samples_text};

@@ -17,7 +17,8 @@ use crate::identity::{identity_of, storable};
 use crate::outbox::Raised;
 use crate::time;
 
-pub use claim::{Claim, Holder};
+pub use crate::holder::Holder;
+pub use claim::Claim;
 pub use finding::{Found, Kind, is_of_file, of_file, of_set_in};
 pub(crate) use results::{ANOTHER, Outcome, fail, finish, holds, why_unknown};
 pub use results::{Verdict, Watched};

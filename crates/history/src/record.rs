@@ -17,6 +17,7 @@ use crate::life::{self, Changes};
 use crate::outbox::{self, About};
 use crate::queue::{self, Claim, Outcome, Watched};
 use crate::scope::Asked;
+use crate::stored::stored;
 use crate::{objects, time};
 
 /// The maximum number of unverified places that the history stores in detail for one run. The number of unverified
@@ -277,9 +278,4 @@ fn write_not_verified(transaction: &Transaction<'_>, report: &Report, run: i64) 
         insert.execute(params![run, entry.limit.id, what, scope, reason, stored(entry.count)])?;
     }
     Ok(())
-}
-
-/// Converts a count to the integer type that SQLite stores.
-pub(crate) fn stored(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

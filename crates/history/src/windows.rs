@@ -20,7 +20,7 @@ use crate::file::History;
 use crate::identity::{Identity, Ids, Naming};
 use crate::lease::{self, Lease};
 use crate::outbox::Raised;
-use crate::record::stored;
+use crate::stored::stored;
 use crate::time;
 
 use pace::{Swept, WINDOWS};

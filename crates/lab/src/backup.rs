@@ -20,6 +20,7 @@ use std::io::BufWriter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::bytes::put;
 use crate::disk::LabError;
 use crate::fixed::CREATED;
 use crate::ids::{EXTENT, PAGE, PageId};
@@ -323,7 +324,7 @@ impl Changes {
                 });
             }
             if let Some((_, lsn)) = self.lsns.get(&id).filter(|(from, _)| region >= *from) {
-                self.edit(page, |page| tape::put(page, 40, &lsn.bytes()));
+                self.edit(page, |page| put(page, 40, &lsn.bytes()));
             }
         }
         Ok(bytes)

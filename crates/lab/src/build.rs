@@ -11,8 +11,7 @@ use crate::layout::{Layout, Source};
 use crate::lob::{BlobIds, LobStore};
 use crate::off_row::OffRow;
 use crate::random::mix;
-use crate::record::{Extra, Kind};
-use crate::row::Row;
+use crate::row::{Extra, Kind, Row};
 use crate::rowset;
 use crate::space::{Space, Unit};
 use crate::tree::Tree;
@@ -328,7 +327,7 @@ impl<'a> TableBuilder<'a> {
             off_row.drop_values(self.table, layout, row);
             return Ok(());
         }
-        off_row.settle(space, ids, layout, row, extra)
+        off_row.settle(space, &mut ids.blobs, layout, row, extra)
     }
 
     fn build_index(&self, space: &mut Space, ids: &mut Ids, number: usize, part: u32) -> Result<BuiltRowset, LabError> {

@@ -6,8 +6,7 @@ mod value;
 pub(crate) use page::CompressedPage;
 
 use crate::layout::{Layout, Leaf, Source};
-use crate::record::{Extra, Kind};
-use crate::row::{Cell, Row};
+use crate::row::{Cell, Extra, Kind, Row};
 
 /// The number of columns in a cluster. The columns of the short data region and of the long data region are grouped in
 /// clusters.

@@ -5,8 +5,8 @@ use crate::disk::LabError;
 use crate::ids::{PAGE, PageId, RowId};
 use crate::layout::Layout;
 use crate::page::{self, Page, page_type};
-use crate::record::{self, Extra, Kind};
-use crate::row::Row;
+use crate::record;
+use crate::row::{Extra, Kind, Row};
 use crate::space::{GHOSTS, Space, Unit, fullness};
 
 /// A heap under construction.

@@ -8,6 +8,7 @@ pub mod alphabet;
 pub mod backup;
 mod bits;
 mod build;
+mod bytes;
 mod catalogue;
 mod compress;
 pub mod damage;

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::backup::tape::{put, sectors};
+use crate::bytes::{put, sectors};
 use crate::description::Description;
 use crate::fixed::log_header;
 use crate::ids::{PAGE, PageId};

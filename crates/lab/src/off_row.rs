@@ -1,13 +1,11 @@
 //! Stores values off the row: text, ntext and image values, long values of (max) types, and values for which the row
 //! has no space.
 
-use crate::build::Ids;
 use crate::description::Table;
 use crate::disk::LabError;
 use crate::layout::{Layout, Source};
-use crate::lob::LobStore;
-use crate::record::Extra;
-use crate::row::{Cell, Row};
+use crate::lob::{BlobIds, LobStore};
+use crate::row::{Cell, Extra, Row};
 use crate::space::Space;
 use crate::types::Storage;
 
@@ -28,7 +26,7 @@ impl OffRow {
     pub(crate) fn settle(
         &mut self,
         space: &mut Space,
-        ids: &mut Ids,
+        blobs: &mut BlobIds,
         layout: &Layout,
         row: &mut Row,
         extra: &Extra,
@@ -39,15 +37,15 @@ impl OffRow {
         for column in &layout.columns {
             let Source::Column(at) = column.source else { continue };
             if let (Storage::Text, Some(store), Some(value)) = (column.ty.storage(), &mut self.lob, row.value(at)) {
-                let pointer = store.store_text(space, &mut ids.blobs, value)?;
+                let pointer = store.store_text(space, blobs, value)?;
                 row.replace_by_pointer(at, &pointer);
             }
         }
         while let Some((at, storage)) = self.longest_to_move(layout, row, extra) {
             let value = row.value(at).unwrap_or_default();
             let pointer = match (storage, &mut self.lob, &mut self.overflow) {
-                (Storage::Max, Some(store), _) => store.store_max(space, &mut ids.blobs, value)?,
-                (_, _, Some(store)) => store.store_overflow(space, &mut ids.blobs, value)?,
+                (Storage::Max, Some(store), _) => store.store_max(space, blobs, value)?,
+                (_, _, Some(store)) => store.store_overflow(space, blobs, value)?,
                 _ => return Ok(()),
             };
             row.replace_by_pointer(at, &pointer);

@@ -3,20 +3,8 @@
 use crate::compress;
 use crate::ids::{PageId, RowId};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Place, Source};
-use crate::row::{Cell, Row};
+use crate::row::{Cell, Extra, Kind, Row};
 use crate::types::Storage;
-
-/// The kind of a leaf record, which is stored in the type bits of its first byte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Kind {
-    /// A row.
-    #[default]
-    Primary,
-    /// A forwarded row, with the address of its forwarding stub for the back pointer.
-    Forwarded(RowId),
-    /// A ghost: a row that was deleted but not yet removed.
-    Ghost,
-}
 
 /// Status bit: the record ends with a version tag of 14 bytes.
 const HAS_VERSION: u8 = 0x40;
@@ -25,43 +13,6 @@ const HAS_VERSION: u8 = 0x40;
 pub(crate) const MOST_VARIABLE: usize = 256;
 /// Flag in the end offset of a column: the value is a pointer or the sparse vector.
 const COMPLEX: u16 = 0x8000;
-
-/// The parts of a record that are not column values of the row.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Extra {
-    /// The number of the row among the rows with the same clustering key; 0 for the first row.
-    uniquifier: u32,
-    uniquifier_bytes: [u8; 4],
-    row_id: [u8; 8],
-    /// Whether the row has a version tag.
-    pub(crate) versioned: bool,
-    /// The row number, which determines when the row was written.
-    pub(crate) number: u64,
-    /// The sparse vector; empty if all sparse columns are NULL.
-    pub sparse: Vec<u8>,
-}
-
-impl Extra {
-    /// Sets the number of the row among the rows with the same clustering key.
-    pub(crate) fn set_uniquifier(&mut self, number: u32) {
-        (self.uniquifier, self.uniquifier_bytes) = (number, number.to_le_bytes());
-    }
-
-    /// Sets the address of the heap row that an index row points to.
-    pub(crate) fn set_row_id(&mut self, row: RowId) {
-        self.row_id = row.bytes();
-    }
-
-    /// The address of the heap row.
-    pub(crate) fn row_id(&self) -> &[u8; 8] {
-        &self.row_id
-    }
-
-    /// The uniquifier as stored; empty for the first of the rows with the same clustering key.
-    pub(crate) fn uniquifier(&self) -> &[u8] {
-        if self.uniquifier == 0 { &[] } else { &self.uniquifier_bytes }
-    }
-}
 
 /// Writes the leaf record of a row.
 pub(crate) fn leaf(layout: &Layout, row: &Row, extra: &Extra, kind: Kind, out: &mut Vec<u8>) {
@@ -197,7 +148,7 @@ fn value_of<'a>(column: &PhysicalColumn, row: &'a Row, extra: &'a Extra) -> Opti
     match column.source {
         Source::Column(at) => row.value(at),
         Source::Uniquifier => Some(extra.uniquifier()),
-        Source::RowId => Some(&extra.row_id),
+        Source::RowId => Some(extra.row_id()),
         Source::SparseVector => (!extra.sparse.is_empty()).then_some(&extra.sparse[..]),
     }
 }

@@ -1,4 +1,7 @@
-//! A row of values: one cell per column. The bytes of all values are in one buffer, which is reused for the next row.
+//! A row of values: one cell per column, and what its record has besides. The bytes of all values are in one buffer,
+//! which is reused for the next row.
+
+use crate::ids::RowId;
 
 /// The value of one column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,5 +69,54 @@ impl Row {
             Cell::Null => None,
             Cell::Bytes(from, to) | Cell::Pointer(from, to) => self.bytes.get(from as usize..to as usize),
         }
+    }
+}
+
+/// The kind of a leaf record, which is stored in the type bits of its first byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Kind {
+    /// A row.
+    #[default]
+    Primary,
+    /// A forwarded row, with the address of its forwarding stub for the back pointer.
+    Forwarded(RowId),
+    /// A ghost: a row that was deleted but not yet removed.
+    Ghost,
+}
+
+/// The parts of a record that are not column values of the row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    /// The number of the row among the rows with the same clustering key; 0 for the first row.
+    uniquifier: u32,
+    uniquifier_bytes: [u8; 4],
+    row_id: [u8; 8],
+    /// Whether the row has a version tag.
+    pub(crate) versioned: bool,
+    /// The row number, which determines when the row was written.
+    pub(crate) number: u64,
+    /// The sparse vector; empty if all sparse columns are NULL.
+    pub sparse: Vec<u8>,
+}
+
+impl Extra {
+    /// Sets the number of the row among the rows with the same clustering key.
+    pub(crate) fn set_uniquifier(&mut self, number: u32) {
+        (self.uniquifier, self.uniquifier_bytes) = (number, number.to_le_bytes());
+    }
+
+    /// Sets the address of the heap row that an index row points to.
+    pub(crate) fn set_row_id(&mut self, row: RowId) {
+        self.row_id = row.bytes();
+    }
+
+    /// The address of the heap row.
+    pub(crate) fn row_id(&self) -> &[u8; 8] {
+        &self.row_id
+    }
+
+    /// The uniquifier as stored; empty for the first of the rows with the same clustering key.
+    pub(crate) fn uniquifier(&self) -> &[u8] {
+        if self.uniquifier == 0 { &[] } else { &self.uniquifier_bytes }
     }
 }

@@ -4,8 +4,8 @@ use crate::disk::LabError;
 use crate::ids::PageId;
 use crate::layout::{Layout, Leaf};
 use crate::page::{Page, page_type};
-use crate::record::{self, Extra, Kind};
-use crate::row::Row;
+use crate::record;
+use crate::row::{Extra, Kind, Row};
 use crate::space::{GHOSTS, Space, Unit};
 
 /// A B-tree under construction. Rows are added only at its right end.

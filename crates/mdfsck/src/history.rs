@@ -14,6 +14,7 @@ use crate::error_log;
 use crate::output::{self, Target, place};
 use crate::version::VERSION;
 
+#[expect(clippy::too_many_lines, reason = "a branch for each verb")]
 pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
     let has_csv =
         matches!(arguments.verb, Some(HistoryVerb::Runs | HistoryVerb::Findings { .. } | HistoryVerb::Objects));

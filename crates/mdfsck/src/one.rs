@@ -155,6 +155,7 @@ pub(crate) fn check<'o>(
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "each step needs what the steps before it have found")]
 fn check_from<'o>(
     arguments: &Request,
     what: &What<'_>,

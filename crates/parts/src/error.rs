@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use check::part::SumsError;
 use thiserror::Error;
 
-use crate::ids::listed;
-
 /// An error that concerns a plan or a part. Its text names the file, the reason, and the remedy.
 #[derive(Debug, Error)]
 pub enum PartsError {
@@ -155,6 +153,11 @@ fn remedy(plan: &Path, missing: &[u32]) -> String {
         true => format!("mdfsck plan --status {} --missing lists all", plan.display()),
         false => format!("run mdfsck task {} {}", plan.display(), listed(missing)),
     }
+}
+
+/// A list of tasks in the form that `sbatch --array` and `mdfsck task` accept.
+pub fn listed(tasks: &[u32]) -> String {
+    tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
 fn shown(tasks: &[u32]) -> String {

@@ -11,19 +11,20 @@
 //! | `parts/0-00017.part` | the part of task 17 in round 0 |
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use check::part::{Digest, digest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sums::HashKey;
-use tempfile::NamedTempFile;
 
 use crate::error::PartsError;
 use crate::head::Head;
-use crate::maps::MapsWriter;
+use crate::maps::{self, MapsWriter, Piece, maps_path};
 use crate::plan::{Plan, Task, VERSION};
+use crate::random::random;
+use crate::whole_file::write_whole;
 
 const PLAN: &str = "plan.json";
 const KEY: &str = "key";
@@ -48,12 +49,6 @@ pub struct Folder {
 /// If the operating system gives no random numbers.
 pub fn new_key() -> Result<HashKey, PartsError> {
     random().map(HashKey::new)
-}
-
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], PartsError> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| PartsError::NoRandomNumbers(error.to_string()))?;
-    Ok(bytes)
 }
 
 #[derive(Deserialize)]
@@ -181,6 +176,21 @@ impl Folder {
         self.path.join(AUDIT)
     }
 
+    /// The path of the maps.
+    pub fn maps_path(&self) -> PathBuf {
+        maps_path(self.path())
+    }
+
+    /// Opens a piece of the maps of a plan. The reader starts at the piece and ends before the table of offsets at the
+    /// end of the file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is damaged, or does not have the piece.
+    pub fn maps<O>(&self, plan: &Plan<O>, piece: Piece) -> Result<impl Read + use<O>, PartsError> {
+        maps::open(self.maps_path(), plan, piece)
+    }
+
     /// The folder of the parts.
     pub(crate) fn parts(&self) -> PathBuf {
         self.path.join(PARTS)
@@ -226,45 +236,6 @@ impl Folder {
             (Ok(()), None) => Err(PartsError::Unwritable { path, cause: io::ErrorKind::Other.into() }.into()),
         }
     }
-}
-
-/// Writes a file under a temporary name, and renames it when the whole file is on disk.
-pub(crate) fn write_whole(
-    path: &Path,
-    mode: u32,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let file = in_folder(path, mode)?;
-    let mut to = BufWriter::new(file.as_file());
-    write(&mut to)?;
-    to.flush()?;
-    drop(to);
-    persist(file, path)
-}
-
-/// Makes a temporary file in the folder of `path`. It is deleted unless it is renamed.
-pub(crate) fn in_folder(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let prefix = format!(".{name}.");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-    #[cfg(not(unix))]
-    let _ = mode;
-    builder.tempfile_in(folder)
-}
-
-/// Syncs a file to disk and renames it to `path`.
-pub(crate) fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|failed| failed.error)?;
-    // The new name must reach the disk too. Not every operating system can sync a folder.
-    if let Ok(folder) = File::open(path.parent().unwrap_or(Path::new("."))) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
 }
 
 pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError> {

@@ -57,11 +57,6 @@ impl Ids {
     }
 }
 
-/// A list of tasks in the form that `sbatch --array` and `mdfsck task` accept.
-pub fn listed(tasks: &[u32]) -> String {
-    tasks.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,13 +15,15 @@ mod head;
 mod ids;
 mod maps;
 mod plan;
+mod random;
 mod round;
+mod whole_file;
 
-pub use error::PartsError;
+pub use error::{PartsError, listed};
 pub use files::SourceFile;
 pub use folder::{Folder, new_key};
 pub use gather::{Gathered, Part, Status};
-pub use ids::{Ids, listed};
+pub use ids::Ids;
 pub use maps::{MapsWriter, Piece, maps_path};
 pub use plan::{Image, Plan, PlanId, Task, VERSION};
 pub use round::{MOST_ROUNDS, OpenRound, Round, RoundTask, question_bound_to};

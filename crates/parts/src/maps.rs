@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::error::PartsError;
-use crate::folder::{Folder, in_folder, persist};
 use crate::plan::{Plan, PlanId};
+use crate::whole_file::{in_folder, persist};
 
 /// The name of the file in the folder of a plan.
 const MAPS: &str = "maps.bin";
@@ -88,39 +88,31 @@ pub fn maps_path(folder: &Path) -> PathBuf {
     folder.join(MAPS)
 }
 
-impl Folder {
-    /// The path of the maps.
-    pub fn maps_path(&self) -> PathBuf {
-        maps_path(self.path())
-    }
-
-    /// Opens a piece of the maps of a plan. The reader starts at the piece and ends before the table of offsets at the
-    /// end of the file.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read, is damaged, or does not have the piece.
-    pub fn maps<O>(&self, plan: &Plan<O>, piece: Piece) -> Result<impl Read + use<O>, PartsError> {
-        let path = self.maps_path();
-        let mut file = File::open(&path).map_err(PartsError::unreadable(&path))?;
-        let damaged = || PartsError::Damaged { path: path.clone(), what: "it is not what the plan wrote".to_owned() };
-        let mut read = || -> io::Result<Option<(u64, u64)>> {
-            let length = file.seek(SeekFrom::End(0))?;
-            let pieces = 1 + u64::from(plan.task_count());
-            let Some(end) = length.checked_sub(pieces * PLACE_BYTES) else { return Ok(None) };
-            file.seek(SeekFrom::Start(end + piece.number() * PLACE_BYTES))?;
-            let mut place = [0; PLACE_BYTES as usize];
-            file.read_exact(&mut place)?;
-            let place = u64::from_le_bytes(place);
-            if !(MAGIC.len() as u64..end).contains(&place) {
-                return Ok(None);
-            }
-            file.seek(SeekFrom::Start(place))?;
-            Ok(Some((place, end)))
-        };
-        let (place, end) = read().map_err(PartsError::unreadable(&path))?.ok_or_else(damaged)?;
-        Ok(BufReader::new(file.take(end - place)))
-    }
+/// Opens a piece of `path`, the maps of a plan. The reader starts at the piece and ends before the table of offsets at the
+/// end of the file.
+///
+/// # Errors
+///
+/// If the file cannot be read, is damaged, or does not have the piece.
+pub(crate) fn open<O>(path: PathBuf, plan: &Plan<O>, piece: Piece) -> Result<impl Read + use<O>, PartsError> {
+    let mut file = File::open(&path).map_err(PartsError::unreadable(&path))?;
+    let damaged = || PartsError::Damaged { path: path.clone(), what: "it is not what the plan wrote".to_owned() };
+    let mut read = || -> io::Result<Option<(u64, u64)>> {
+        let length = file.seek(SeekFrom::End(0))?;
+        let pieces = 1 + u64::from(plan.task_count());
+        let Some(end) = length.checked_sub(pieces * PLACE_BYTES) else { return Ok(None) };
+        file.seek(SeekFrom::Start(end + piece.number() * PLACE_BYTES))?;
+        let mut place = [0; PLACE_BYTES as usize];
+        file.read_exact(&mut place)?;
+        let place = u64::from_le_bytes(place);
+        if !(MAGIC.len() as u64..end).contains(&place) {
+            return Ok(None);
+        }
+        file.seek(SeekFrom::Start(place))?;
+        Ok(Some((place, end)))
+    };
+    let (place, end) = read().map_err(PartsError::unreadable(&path))?.ok_or_else(damaged)?;
+    Ok(BufReader::new(file.take(end - place)))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::PartsError;
 use crate::files::SourceFile;
-use crate::folder::random;
+use crate::random::random;
 
 /// The format version of plans and parts. It changes when older plans or parts can no longer be used.
 pub const VERSION: u32 = 1;

@@ -9,8 +9,9 @@ use check::part::digest;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PartsError;
-use crate::folder::{Folder, MOST_PLAN_BYTES, is_missing, read_bounded, write_whole};
+use crate::folder::{Folder, MOST_PLAN_BYTES, is_missing, read_bounded};
 use crate::plan::{Plan, PlanId, Task, VERSION};
+use crate::whole_file::write_whole;
 
 /// The most rounds that a plan may have.
 pub const MOST_ROUNDS: u32 = 100;

@@ -8,16 +8,19 @@ use format::allocation::{PFS_PAGES, PfsByte, pfs_page_of};
 use format::log::LogRecord;
 use format::log::change::Change;
 use format::page::{HEADER_BYTES, page_flags};
-use format::protection::{seal, undo_torn_bits};
+use format::protection::seal;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 use log::Log;
 use source::{FileChange, PageSource};
 
-use crate::analysis::{Analysis, Refusal, each_block, readable};
+use crate::analysis::{Analysis, each_block};
+use crate::applied::{Applied, NotRecovered};
 use crate::layout::fullness;
 use crate::losers::Losers;
 use crate::misfit::Misfit;
+use crate::on_disk::{lsn_on_disk, on_disk, readable};
 use crate::page::WorkingPage;
+use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::store::{PageStore, PageWork, RecordStore};
 use crate::undo::Undo;
@@ -30,33 +33,6 @@ const MAX_STEPS: u64 = 1 << 28;
 const MAX_NEWER: usize = 10_000;
 /// The context number of bulk operations in log records.
 const BULK: u8 = 29;
-
-/// A page that recovery could not bring to its state at the end of the log.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct NotRecovered {
-    /// ID of the page.
-    pub page: PageId,
-    /// The reason.
-    pub why: Misfit,
-}
-
-/// A summary of the work of a recovery.
-#[derive(Clone, Debug, Default)]
-pub struct Applied {
-    /// Number of recovered pages that differ from the pages in the files.
-    pub pages: u64,
-    /// Number of records that were applied.
-    pub records: u64,
-    /// Number of transactions that were undone.
-    pub transactions_undone: u64,
-    /// Number of transactions that were not undone because another database decides whether they are committed.
-    pub in_doubt: u64,
-    /// Number of transactions that could not be undone completely.
-    pub transactions_not_undone: u64,
-    /// Pages that are not in their recovered state, because records did not match the page or because changes could not
-    /// be undone.
-    pub not_recovered: Vec<NotRecovered>,
-}
 
 /// A finished recovery.
 pub struct Recovery {
@@ -90,25 +66,18 @@ impl Recovery {
         let mut newer = lacking.as_mut().map(|lacking| keep_lacking(source, lacking, analysis.end)).unwrap_or_default();
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
         let mut losers = Losers::of(&analysis.losers, settings.undo_bytes());
-        each_block(log, analysis.from, analysis.until, |block| {
-            if losers.steps > MAX_STEPS {
-                return Err(Refusal::TooEntangled);
-            }
-            for (lsn, record) in block.records().filter(|(lsn, _)| analysis.includes(*lsn)) {
-                losers.record(lsn, &record);
-                let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
-                let is_lacking = match &lacking {
-                    Some(lacking) => lacking.get(&change.page).is_some_and(|on_disk| *on_disk < lsn),
-                    // Records for pages in files that were not given are left out. Records for the header of the log
-                    // file are left out too.
-                    None => source.file(change.page.file).is_some(),
-                };
-                if is_lacking {
-                    records.push((change.page, lsn), record.bytes())?;
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
+        keep_records(
+            log,
+            &analysis,
+            |page, lsn| match &lacking {
+                Some(lacking) => lacking.get(&page).is_some_and(|on_disk| *on_disk < lsn),
+                // Records for pages in files that were not given are left out. Records for the header of the log file are
+                // left out too.
+                None => source.file(page.file).is_some(),
+            },
+            &mut losers,
+            &mut records,
+        )?;
         if losers.needed_bytes > settings.undo_bytes() {
             return Err(Refusal::TooMuchToUndo { needed_bytes: losers.needed_bytes as u64 });
         }
@@ -174,6 +143,31 @@ impl Recovery {
         applied.not_recovered = not_recovered.map(|(page, why)| NotRecovered { page, why }).collect();
         Ok(Self { analysis, applied, store, log_changes: log.changes() })
     }
+}
+
+/// Reads the log from the start of recovery: tracks the changes of open transactions in `losers`, and keeps the records
+/// of changes that `is_lacking` a page, given with the LSN of the change.
+fn keep_records(
+    log: &Log,
+    analysis: &Analysis,
+    is_lacking: impl Fn(PageId, Lsn) -> bool,
+    losers: &mut Losers<'_>,
+    records: &mut RecordStore,
+) -> Result<(), Refusal> {
+    each_block(log, analysis.from, analysis.until, |block| {
+        if losers.steps > MAX_STEPS {
+            return Err(Refusal::TooEntangled);
+        }
+        for (lsn, record) in block.records().filter(|(lsn, _)| analysis.includes(*lsn)) {
+            losers.record(lsn, &record);
+            let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
+            if is_lacking(change.page, lsn) {
+                records.push((change.page, lsn), record.bytes())?;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(())
 }
 
 /// Finds a page that is free in the files, that recovery allocates again, and that is newer than the end of the log.
@@ -290,13 +284,6 @@ fn keep_lacking(
     newer
 }
 
-/// The LSN of a stored page; zero if the page is damaged.
-fn lsn_on_disk(page: PageId, stored: &PageBytes) -> Lsn {
-    let header = *Page::new(stored).header();
-    let is_sound = header.page_id() == page && format::protection::verify(stored).is_ok();
-    if is_sound { header.lsn() } else { Lsn::default() }
-}
-
 /// A page during its recovery.
 struct Making {
     id: PageId,
@@ -391,21 +378,6 @@ fn take_back(page: &mut WorkingPage, undo: &[u8]) -> Result<(), Misfit> {
     let undo = Undo::read(undo).ok_or(Misfit::RecordUnknown)?;
     let change = undo.record.change().ok_or(Misfit::RecordUnknown)?;
     page.undo(undo.slot, undo.record.context(), &change, &undo.moved_rows(), undo.as_a_whole)
-}
-
-/// Loads the stored page so that records can be applied to it. Returns an error if the page is damaged.
-pub(crate) fn on_disk(id: PageId, stored: &PageBytes) -> Result<WorkingPage, Misfit> {
-    if format::protection::verify(stored).is_err() {
-        return Err(Misfit::PageDamaged);
-    }
-    let mut bytes = Box::new(*stored);
-    undo_torn_bits(&mut bytes);
-    let header = Page::new(&bytes).header();
-    let is_blank = bytes.iter().take(HEADER_BYTES).all(|byte| *byte == 0);
-    if header.page_id() != id && !is_blank {
-        return Err(Misfit::PageDamaged);
-    }
-    WorkingPage::load(&bytes)
 }
 
 /// Whether a page is allocated after recovery, according to its PFS page. Also true if the PFS page cannot be read.

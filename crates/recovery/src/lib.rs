@@ -10,27 +10,32 @@
 #![warn(clippy::indexing_slicing)]
 
 mod analysis;
+mod applied;
 mod apply;
 mod layout;
 mod log_damage;
 mod losers;
 mod misfit;
+mod on_disk;
 mod order;
 mod overlay;
 mod page;
 mod past;
+mod refusal;
 mod settings;
 mod start;
 mod stop;
 mod store;
 mod undo;
 
-pub use analysis::{Analysis, Refusal, RestoreStart};
-pub use apply::{Applied, NotRecovered, Recovery};
+pub use analysis::{Analysis, RestoreStart};
+pub use applied::{Applied, NotRecovered};
+pub use apply::Recovery;
 pub use log_damage::LogDamage;
 pub use misfit::Misfit;
 pub use overlay::RecoveredPages;
 pub use past::PastPage;
+pub use refusal::Refusal;
 pub use settings::Settings;
 pub use start::Start;
 pub use stop::Stop;

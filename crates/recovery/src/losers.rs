@@ -10,10 +10,11 @@ use format::log::{LogRecord, Operation, TransactionId};
 use format::{Lsn, PageId};
 use log::Log;
 
-use crate::analysis::{Loser, Refusal, each_block};
-use crate::apply::{Applied, NotRecovered};
+use crate::analysis::{Loser, each_block};
+use crate::applied::{Applied, NotRecovered};
 use crate::misfit::Misfit;
 use crate::page::KEEPS_SLOTS;
+use crate::refusal::Refusal;
 use crate::store::RecordStore;
 use crate::undo::Undo;
 

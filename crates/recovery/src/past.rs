@@ -7,8 +7,8 @@ use format::log::change::Change;
 use format::page::PAGE_BYTES;
 use format::{Lsn, PageBytes, PageId};
 
-use crate::apply::on_disk;
 use crate::misfit::Misfit;
+use crate::on_disk::on_disk;
 use crate::page::{KEEPS_SLOTS, WorkingPage};
 
 /// A page that is changed back to its earlier states, one record at a time.

@@ -6,8 +6,9 @@ use format::{Lsn, Page, PageId, PageType};
 use log::{Damage, EndReason, FIRST_BLOCK, Log, LogError, Walk};
 use source::PageSource;
 
-use crate::analysis::{Refusal, readable};
 use crate::log_damage::LogDamage;
+use crate::on_disk::readable;
+use crate::refusal::Refusal;
 
 /// The LSNs at which recovery starts: the checkpoint, the start of redo, and the start of reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

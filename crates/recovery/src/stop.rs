@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use format::Lsn;
 use format::log::{LogRecord, LogTime, Operation, TransactionId};
 
-use crate::analysis::Refusal;
+use crate::refusal::Refusal;
 
 /// The most marked transactions with the requested name that may be open at the same time.
 const MAX_MARKED: usize = 10_000;

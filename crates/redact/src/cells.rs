@@ -767,7 +767,7 @@ mod tests {
 
     #[test]
     fn a_definition_without_a_class_or_an_object_does_not_stay() {
-        let definitions = crate::system::Definitions {
+        let definitions = crate::plan::Definitions {
             class: column(xtype::TINYINT, 4, 1, Action::Keep).column,
             object: column(xtype::INT, 5, 2, Action::Keep).column,
             value: column(xtype::SQL_VARIANT, -1, 3, Action::DefinitionValue).column,

@@ -16,7 +16,6 @@ mod numbers;
 mod plan;
 mod redaction;
 mod same;
-mod system;
 mod texts;
 mod wipe;
 

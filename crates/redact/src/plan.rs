@@ -11,7 +11,10 @@ use crate::formula::names_in;
 use crate::kept::{Kept, Why};
 use crate::letters::Form;
 use crate::numbers::{NumberKind, Scale};
-use crate::system::{self, Names};
+
+mod system;
+
+pub(crate) use system::{Definitions, Names};
 
 /// What is done with the values of a column.
 #[derive(Clone, Debug)]
@@ -86,7 +89,7 @@ pub(crate) struct RowsetPlan {
     /// Whether the off-row values stay.
     pub(crate) keeps_off_row: bool,
     /// The columns of sysobjvalues that tell what a definition is.
-    pub(crate) definitions: Option<system::Definitions>,
+    pub(crate) definitions: Option<Definitions>,
 }
 
 impl RowsetPlan {

@@ -21,9 +21,9 @@ mod redirects;
 mod settings;
 mod stores;
 mod streams;
+mod time_limits;
 mod web;
 
 pub use location::{SCHEMES, is_known};
 pub use objects::Objects;
-pub use pool::MOST_HELD_BYTES;
-pub use settings::Settings;
+pub use settings::{MOST_HELD_BYTES, Settings};

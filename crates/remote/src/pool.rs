@@ -17,8 +17,6 @@ use bytes::Bytes;
 use crate::pace::Pace;
 use crate::streams::{StreamKey, Streams};
 
-/// The most bytes of objects to keep in memory, unless another limit is set.
-pub const MOST_HELD_BYTES: u64 = 256 << 20;
 /// The smallest memory limit with which the pool works.
 const LEAST_HELD_BYTES: u64 = 4 << 20;
 /// Size in bytes of the largest piece. Each piece is one request.

@@ -9,7 +9,7 @@ use object_store::{ClientConfigKey, ClientOptions};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, Url};
 
-use crate::stores::TIMEOUTS;
+use crate::time_limits::TIMEOUTS;
 
 /// The most redirects that one request follows.
 const MOST: usize = 10;

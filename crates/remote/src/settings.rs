@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::MOST_HELD_BYTES;
+/// The most bytes of objects to keep in memory, unless another limit is set.
+pub const MOST_HELD_BYTES: u64 = 256 << 20;
 
 /// Settings for reading objects.
 #[derive(Clone)]

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::settings::MOST_HELD_BYTES;
+
 /// The most streams of one object to track.
 const MOST: usize = 8;
 /// The most bytes that a read may skip and still continue a stream.
@@ -12,7 +14,7 @@ const GAP_BYTES: u64 = 1 << 20;
 const LARGE_GAP_BYTES: u64 = 64 << 20;
 /// The most bytes by which one thread may be behind the other threads of its stream. While this thread waits for a late
 /// piece, the other threads can read at most this far ahead.
-const BEHIND_BYTES: u64 = crate::MOST_HELD_BYTES;
+const BEHIND_BYTES: u64 = MOST_HELD_BYTES;
 /// A read of at least this many bytes counts as a large read, and not as a read of scattered pages.
 const LARGE_BYTES: u64 = 256 << 10;
 /// Number of consecutive reads that make a stream.

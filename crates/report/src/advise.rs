@@ -8,7 +8,7 @@ use format::PageId;
 
 use crate::json::advise as lines;
 use crate::json::{VERSION, line};
-use crate::log::lsn_text;
+use crate::server_text::lsn_text;
 use crate::text_table::{printable, wrap};
 
 /// Width of the text, in columns.

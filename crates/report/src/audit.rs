@@ -8,7 +8,7 @@ use findings::{LogAudit, Report};
 use crate::json::audit as lines;
 use crate::json::lines::{ErrorText, Line};
 use crate::json::{Names, demoted, finding_line, line, not_verified_line};
-use crate::log::lsn_text;
+use crate::server_text::lsn_text;
 use crate::text_table::printable;
 use crate::{View, not_verified};
 

@@ -6,7 +6,18 @@ use catalog::{Database, Level, Rowset, RowsetColumn, Stored};
 use format::record::Record;
 use format::value;
 
-use crate::page_dump::ColumnValue;
+/// A column of a record, decoded by a caller that knows the table.
+#[derive(Clone, Debug)]
+pub struct ColumnValue {
+    /// Name of the column.
+    pub name: String,
+    /// The column's type, as a table definition would write it.
+    pub type_name: String,
+    /// The range of the value's bytes, counted from the start of the record; empty if the value is not stored.
+    pub bytes: Range<usize>,
+    /// The value as text.
+    pub value: String,
+}
 
 /// Decodes the columns of `record`, in physical order. The record is on `level` of `rowset`. A column without a place
 /// in the row layout is left out. A complex column (off-row pointer, sparse vector) is listed with its name, but its

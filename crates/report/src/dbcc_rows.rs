@@ -4,7 +4,7 @@ use std::io;
 
 use format::{Lsn, PageId};
 
-use crate::log::lsn_text;
+use crate::server_text::lsn_text;
 use crate::tableresults::io_error;
 
 /// The cells of a row, one for each of the four columns ParentObject, Object, Field and VALUE.

@@ -6,7 +6,8 @@
 use std::io;
 
 use format::boot::Boot;
-use format::fields::{FieldInstance, Kind, Structure, instances};
+use format::fields::{Kind, Structure};
+use format::instances::{FieldInstance, instances};
 use format::types::{datetime_text, guid_text};
 use format::{Lsn, Page, PageBytes, PageId, bytes};
 
@@ -111,5 +112,5 @@ fn value(boot: &PageBytes, found: &FieldInstance) -> String {
 /// An LSN as DBINFO prints it for recovery forks, hexadecimal first: `0x00000024:00000633:0001 (36:1587:1)`.
 fn fork_lsn(boot: &PageBytes, found: &FieldInstance) -> String {
     let lsn = boot.get(found.bytes.clone()).and_then(|bytes| Lsn::read(bytes, 0)).unwrap_or_default();
-    format!("0x{} {lsn}", crate::log::lsn_text(lsn))
+    format!("0x{} {lsn}", crate::server_text::lsn_text(lsn))
 }

@@ -14,7 +14,7 @@ use source::{DataFile, PageSource};
 
 use crate::json::catalog as lines;
 use crate::json::lines::Line;
-use crate::log::lsn_text;
+use crate::server_text::lsn_text;
 use crate::text_table::TextTable;
 pub use table::Table;
 

@@ -37,7 +37,7 @@ use serde::Serialize;
 
 use crate::databases::set_line;
 use crate::listing::Listing;
-use crate::log::lsn_text;
+use crate::server_text::lsn_text;
 use crate::{Gate, View, patterns, statistics};
 
 use lines::Line;

@@ -7,6 +7,7 @@
 #![warn(clippy::indexing_slicing)]
 
 pub mod advise;
+mod amounts;
 pub mod audit;
 pub mod backups;
 mod causes;
@@ -35,7 +36,6 @@ pub mod limits;
 pub mod lint;
 mod listing;
 pub mod log;
-mod log_hold;
 pub mod log_rows;
 mod log_text;
 mod message;
@@ -46,6 +46,7 @@ pub mod parts;
 pub mod pasted;
 mod patterns;
 pub mod server_messages;
+mod server_text;
 pub mod statistics;
 pub mod summary;
 pub mod table_statistics;

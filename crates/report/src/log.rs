@@ -6,16 +6,19 @@ use std::io;
 use catalog::Boot;
 use format::Lsn;
 use format::log::{LogRecord, LogTime, PageChange, TransactionId};
-use format::types::datetime_text;
 use log::{
     Checkpoint, End, EndReason, Event, History, LaterBlocks, Log, Outcome, PlacedVlf, Rate, Step, Totals, Transaction,
     duration_ms,
 };
 
 use crate::json::{line, log as lines};
-pub use crate::log_hold::{Held, Hold};
 use crate::log_rows::{Replaced, RowChanges, RowImage};
+pub use crate::server_text::{lsn_text, time_text};
 use crate::text_table::printable;
+
+mod hold;
+
+pub use hold::{Held, Hold};
 
 /// Maximum number of time steps that the text shows.
 const MOST_STEPS: usize = 14;
@@ -65,16 +68,6 @@ pub(crate) fn login_text(transaction: &Transaction, logins: &Logins) -> Option<S
 fn login_name<'l>(transaction: &Transaction, logins: &'l Logins) -> Option<&'l str> {
     let known = logins.get(&transaction.login).map(String::as_str);
     known.or((transaction.login == SA).then_some("sa"))
-}
-
-/// An LSN as SQL Server prints it: `00000022:00000a78:00a0`.
-pub fn lsn_text(lsn: Lsn) -> String {
-    format!("{:08x}:{:08x}:{:04x}", lsn.vlf, lsn.block, lsn.slot)
-}
-
-/// A time as SQL Server prints it: `2020-05-12 13:30:00.003`.
-pub fn time_text(time: LogTime) -> Option<String> {
-    datetime_text(time.ticks, time.days)
 }
 
 /// Writes a transaction or checkpoint as a line of JSON.

@@ -5,8 +5,8 @@ use std::io;
 use format::types::guid_text;
 use log::{Checkpoint, Transaction, duration_ms};
 
-use crate::log::{LogReport, login_text, lsn_text, state, time_text};
-use crate::log_hold::{Held, Hold};
+use crate::log::{Held, Hold, LogReport, login_text, state};
+use crate::server_text::{lsn_text, time_text};
 use crate::text_table::{TextTable, printable};
 
 /// Number of characters per line in the picture of the VLFs.

@@ -24,11 +24,12 @@ use format::{Lsn, Page, PageBytes, PageId, PageType};
 
 pub use self::allocation::Allocation;
 use self::parsed::Parsed;
-pub use self::records::{ColumnValue, Columns};
+pub use self::records::Columns;
 pub use self::tableresults::PageOwner;
+pub use crate::columns::ColumnValue;
 use crate::json::lines::Line;
 use crate::json::page;
-use crate::log::lsn_text;
+use crate::server_text::lsn_text;
 
 /// A page to show, and the facts known about it.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 use findings::{Pattern, PatternKind};
 use format::PAGE_BYTES;
 
-use crate::summary::lines::{counted, grouped};
+use crate::amounts::{counted, grouped};
 
 /// The number of pages in 4 GB.
 const WRAP_PAGES: i64 = (1 << 32) / PAGE_BYTES as i64;

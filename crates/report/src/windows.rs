@@ -8,10 +8,10 @@ use history::time;
 use history::windows::promise::{Kept, Range, Rhythm};
 use history::windows::{Known, Relations};
 
+use crate::amounts::counted;
 use crate::databases::size;
 use crate::history::{minute, span_text};
 use crate::json::{self, VERSION, line};
-use crate::summary::lines::counted;
 
 /// The work done in a window.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use format::collation::CollationId;
 use format::types::TypeInfo;
 use source::PageSource;
 
-use crate::modules::is_module;
+use crate::module_kind::is_module;
 
 /// The most bytes of an object's text to read. The engine accepts batches of 64 kB to some MB.
 const MAX_TEXT_BYTES: usize = 16 << 20;

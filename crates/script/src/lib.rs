@@ -12,6 +12,7 @@ mod constraints;
 mod definitions;
 mod expression;
 mod indexes;
+mod module_kind;
 mod modules;
 mod names;
 mod tables;

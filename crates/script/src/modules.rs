@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use catalog::{Database, Object};
 use source::PageSource;
 
 use crate::Script;
 use crate::definitions::{ModuleText, each_module_text};
+use crate::module_kind::kind_of;
 
 /// A procedure, function, view or trigger.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,9 +22,6 @@ pub struct Module {
     /// The text of the definition, as its author typed it.
     pub text: ModuleText,
 }
-
-/// The IDs of the schemas INFORMATION_SCHEMA and sys, which contain objects without a text in the database.
-const SYSTEM_SCHEMAS: [i32; 2] = [3, 4];
 
 impl Script<'_> {
     /// The object IDs of the procedures, functions, views and triggers of the database.
@@ -62,25 +59,6 @@ impl Script<'_> {
         self.modules().into_iter().for_each(|object_id| hand_out(object_id, ModuleText::Unreadable));
         result
     }
-}
-
-/// Whether an object is a procedure, function, view or trigger of the database.
-pub(crate) fn is_module(database: &Database, object_id: i32) -> bool {
-    database.objects.get(&object_id).is_some_and(|object| kind_of(object).is_some())
-}
-
-fn kind_of(object: &Object) -> Option<&'static str> {
-    kind(&object.type_code).filter(|_| !SYSTEM_SCHEMAS.contains(&object.schema_id))
-}
-
-fn kind(type_code: &str) -> Option<&'static str> {
-    Some(match type_code {
-        "P" | "RF" => "PROCEDURE",
-        "FN" | "IF" | "TF" => "FUNCTION",
-        "V" => "VIEW",
-        "TR" => "TRIGGER",
-        _ => return None,
-    })
 }
 
 /// Whether a text defines a module: after blanks and comments, it must begin with CREATE or ALTER and a kind of module.

@@ -2,7 +2,6 @@
 //! pages. No structure around the pages is needed: each page has its own address in its header, and its checksum or its
 //! torn bits prove that it is a page.
 
-mod error;
 mod extent;
 mod page;
 mod pass;
@@ -27,9 +26,8 @@ use crate::identify::is_file_header;
 use crate::positioned::SharedFile;
 use crate::remains;
 use crate::storage::{self, Kind};
-use crate::{DataFile, OpenError, PROGRAM_BYTES, PageSource};
+use crate::{CarveError, DataFile, OpenError, PROGRAM_BYTES, PageSource};
 
-pub use error::CarveError;
 pub use extent::LeftOut;
 use runs::{Double, Doubles, Full, Run, Runs};
 

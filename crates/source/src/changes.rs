@@ -2,14 +2,8 @@
 //! of a file when it was opened is compared with its present state.
 
 use std::fs::{File, Metadata};
-use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-use format::PageId;
-use format::page::PAGE_BYTES;
-
-use crate::positioned::{SharedFile, read_fully_at};
 
 /// A file that has changed since it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,26 +111,6 @@ impl From<&Metadata> for FileState {
     }
 }
 
-/// The number of bytes at the start of a data file that are read again to see whether they have changed. A server writes
-/// to the boot page, which is among these pages, at each checkpoint.
-const START_BYTES: usize = (PageId::BOOT.page as usize + 1) * PAGE_BYTES;
-
-/// A hash of the first pages of a data file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StartHash(u64);
-
-impl StartHash {
-    /// Hashes the first pages of a file. The result for pages that cannot be read is the same each time, because the
-    /// failed read is reported by itself.
-    pub(crate) fn of(file: &SharedFile) -> Self {
-        let mut start = vec![0; START_BYTES];
-        let read = read_fully_at(file, &mut start, 0).unwrap_or_default();
-        let mut hasher = DefaultHasher::new();
-        hasher.write(start.get(..read).unwrap_or_default());
-        Self(hasher.finish())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,15 +164,5 @@ mod tests {
         std::fs::write(&other, [2; 200]).unwrap();
         std::fs::rename(&other, &path).unwrap();
         assert_eq!(state.change(&opened, &path), None);
-    }
-
-    #[test]
-    fn other_first_pages_are_noticed() {
-        let (_folder, path) = written(&[1; 100]);
-        let file = SharedFile::open(&path).unwrap();
-        let start = StartHash::of(&file);
-        assert_eq!(StartHash::of(&file), start);
-        File::options().write(true).open(&path).unwrap().write_all(&[2]).unwrap();
-        assert_ne!(StartHash::of(&file), start);
     }
 }

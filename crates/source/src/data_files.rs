@@ -12,15 +12,20 @@ use format::protection::undo_torn_bits;
 use format::{Page, PageId, PageType, version};
 
 use crate::buffer::is_aligned;
-use crate::changes::{ChangeKind, FileChange, StartHash};
+use crate::changes::{ChangeKind, FileChange};
 use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
 use crate::identify::{Archive, FileKind, Holder, identify_whole};
 use crate::positioned::{Cache, ReadAt, SharedFile, read_fully_at, will_need};
 use crate::remains::Remains;
-use crate::snapshot::{self, Snapshot, SnapshotFile};
+use crate::start_hash::StartHash;
 use crate::storage::{self, Entry, Kind};
 use crate::{DataFile, OpenError, PageSource, ReadError, StandardInput};
+
+mod snapshot;
+
+use snapshot::SnapshotFile;
+pub use snapshot::{MOST_NEWER, Snapshot, copies_without_holes};
 
 /// The data files of one database, opened read-only and shared with other programs.
 #[derive(Debug)]

@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 
 use format::Lsn;
 
-use crate::carved::CarveError;
+use crate::arguments::argument;
 use crate::identify::{Archive, FileKind, identify};
 use crate::storage;
+
+mod carve;
+
+pub use carve::CarveError;
 
 /// The reason why standard input cannot be read as a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -467,11 +471,6 @@ fn of_several(folder: Option<&Path>, count: usize) -> String {
     }
 }
 
-/// Paths in the form in which a user types them in a command.
-pub fn arguments(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| argument(path)).collect::<Vec<_>>().join(" ")
-}
-
 /// Returns the remedy for a folder that contains no data files itself.
 fn look_below(folder: &Path) -> String {
     let entries = storage::list(folder).unwrap_or_default();
@@ -480,20 +479,6 @@ fn look_below(folder: &Path) -> String {
             format!("its subfolders are not searched: name the subfolders, such as {}", argument(&folder.join("*")))
         }
         false => "name the folder that contains them".to_owned(),
-    }
-}
-
-/// A path, or another argument, in the form in which a user types it in a command.
-pub fn argument(path: &Path) -> String {
-    /// Characters that have a meaning for shells. On Windows, the backslash is not special because it separates
-    /// folders.
-    const SPECIAL: &str = if cfg!(windows) { "\"&|<>()%^;," } else { "'\"$`&|;<>()*?[]{}!#~\\" };
-    let text = path.display().to_string();
-    let is_plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || SPECIAL.contains(c));
-    match is_plain {
-        true => text,
-        false if cfg!(windows) || !text.contains(['"', '$', '`', '\\', '!']) => format!("\"{text}\""),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 

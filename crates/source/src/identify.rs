@@ -8,7 +8,7 @@ use format::page::PAGE_BYTES;
 use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
 
-use crate::error::argument;
+use crate::arguments::argument;
 use crate::positioned::ReadAt;
 use crate::remains::Remains;
 

@@ -10,6 +10,7 @@
 
 #[cfg(any(target_os = "linux", test))]
 mod announcements;
+mod arguments;
 pub mod backup;
 mod buffer;
 mod carved;
@@ -23,25 +24,27 @@ mod identify;
 mod memory_files;
 mod positioned;
 mod remains;
-mod snapshot;
+mod start_hash;
 pub mod storage;
 mod throttle;
 mod writers;
 
+pub use arguments::{argument, arguments};
 pub use backup::BackupPages;
 #[doc(hidden)]
 pub use backup::hostile;
 pub use buffer::PageBuffer;
-pub use carved::{CarveError, Carved, Carving, LeftOut, PageCopy, carved_bytes};
+pub use carved::{Carved, Carving, LeftOut, PageCopy, carved_bytes};
 pub use changes::{ChangeKind, FileChange};
-pub use data_files::{DataFiles, Looked, database_name, is_same_file, look};
+pub use data_files::{
+    DataFiles, Looked, MOST_NEWER, Snapshot, copies_without_holes, database_name, is_same_file, look,
+};
 pub use databases::databases;
-pub use error::{OpenError, ReadError, StandardInput, argument, arguments, remedy};
+pub use error::{CarveError, OpenError, ReadError, StandardInput, remedy};
 pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;
 pub use positioned::{FromStart, ReadAt, SharedFile, read_fully_at};
-pub use snapshot::{MOST_NEWER, Snapshot, copies_without_holes};
 pub use throttle::Throttled;
 pub use writers::writer;
 

@@ -11,7 +11,7 @@ mod request;
 
 use expr::{ColumnType, Scratch};
 use format::compressed::{CdRecord, CompressedColumn, CompressionInfo, Expansion};
-use format::fields::{instances_of, record_spaces};
+use format::instances::{instances_of, record_spaces};
 use format::lob::{Fragment, Pointer};
 use format::page::PAGE_BYTES;
 use format::protection::{undo_torn_bits, verify};

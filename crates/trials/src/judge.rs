@@ -1,11 +1,12 @@
 //! Compares the report of a check with the known damage.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use findings::registry::Class;
 use findings::{Finding, NotVerified, Report};
 
+use crate::baseline::{Baseline, clocked, told};
 use crate::mutant::Mutant;
 use crate::outcome::{Outcome, Verdict};
 use crate::reach::Reach;
@@ -22,14 +23,6 @@ const RETRIES: usize = 4;
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) time_ratio: Option<f64>,
-}
-
-/// The result of checking the sound database.
-pub(crate) struct Baseline {
-    /// What the check could not verify.
-    pub(crate) not_verified: Vec<NotVerified>,
-    /// The duration of the check.
-    pub(crate) time: Duration,
 }
 
 /// Judges the report of `check` on a damaged database. `check` returns an error if it refuses the database.
@@ -139,22 +132,10 @@ fn refused(errors: &[String], reach: &Reach) -> Verdict {
     }
 }
 
-/// The "not verified" lines and the notes of a report.
-pub(crate) fn told(report: &Report) -> Vec<NotVerified> {
-    report.not_verified.iter().chain(&report.notes).cloned().collect()
-}
-
 /// The lines of `now` that `before` does not contain, or contains with a lower count.
 fn added<'a>(before: &'a [NotVerified], now: &'a [NotVerified]) -> impl Iterator<Item = &'a NotVerified> {
     let is_same = |own: &NotVerified, line: &NotVerified| {
         own.what == line.what && own.scope == line.scope && own.reason == line.reason && own.count >= line.count
     };
     now.iter().filter(move |line| !before.iter().any(|own| is_same(own, line)))
-}
-
-/// Runs `action` and returns how long it took.
-pub(crate) fn clocked<T>(action: impl FnOnce() -> T) -> (T, Duration) {
-    let start = Instant::now();
-    let done = action();
-    (done, start.elapsed())
 }

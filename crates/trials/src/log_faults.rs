@@ -131,9 +131,13 @@ pub(crate) fn changed(log: &[u8], layout: &Layout, foreign: &[u8], random: &mut 
             "sector of another use"
         }
     };
-    let leaves_a_cut_write = bytes.len() == log.len() && {
-        let mut sectors = block.at / SECTOR_BYTES + 1..(block.at + block.bytes) / SECTOR_BYTES;
-        sectors.any(|sector| (bytes[sector * SECTOR_BYTES] ^ log[sector * SECTOR_BYTES]) & 0xC0 != 0)
-    };
+    let leaves_a_cut_write = leaves_a_cut_write(log, &bytes, &block);
     Changed { bytes, kind, what, is_sealed, leaves_a_cut_write }
+}
+
+/// Whether some sectors of `block` are now marked as left over from an earlier use of the VLF.
+fn leaves_a_cut_write(log: &[u8], changed: &[u8], block: &Part) -> bool {
+    let mut sectors = block.at / SECTOR_BYTES + 1..(block.at + block.bytes) / SECTOR_BYTES;
+    changed.len() == log.len()
+        && sectors.any(|sector| (changed[sector * SECTOR_BYTES] ^ log[sector * SECTOR_BYTES]) & 0xC0 != 0)
 }

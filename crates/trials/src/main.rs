@@ -7,6 +7,7 @@
 #![expect(clippy::panic, reason = "an instrument: where it cannot work, no result means anything")]
 
 mod about;
+mod baseline;
 mod campaigns;
 mod faults;
 mod judge;
@@ -19,6 +20,7 @@ mod real_pairs;
 mod rules;
 mod run;
 mod shared;
+mod sound;
 mod subject;
 mod table;
 

@@ -12,9 +12,9 @@ use lab::{Description, PageVerify, Version, histories, shapes, specimens};
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages, Random};
 
-use crate::campaigns::salvage::{self, Sound, Whole};
-use crate::judge::{Baseline, clocked, told};
+use crate::baseline::{Baseline, clocked, told};
 use crate::shared::Shared;
+use crate::sound::{Sound, Whole, lab_tables};
 
 /// The number of consecutive trials that use the same database.
 const TRIALS_PER_DATABASE: u64 = 50;
@@ -98,7 +98,7 @@ impl Subject {
 
     /// The database with the rows of its tables. Returns an error if the rows differ from those that the lab wrote.
     pub(crate) fn sound(&self) -> Result<Sound<'_>, &str> {
-        let tables = self.tables.get_or_init(|| salvage::lab_tables(&self.files, &self.database, &self.description));
+        let tables = self.tables.get_or_init(|| lab_tables(&self.files, &self.database, &self.description));
         let tables = tables.as_ref().map_err(String::as_str)?;
         let Self { name, files, database, roles, .. } = self;
         Ok(Sound { name, files, database, roles, tables })

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use format::bytes::utf16;
 use format::types::{TypeInfo, fixed_length, xtype};
 
-use super::{SYSCOLPARS, SYSSEOBJVALUES, place_of_rowset};
+use super::{SYSCOLPARS, SYSSEOBJVALUES, constraints, partitions, place_of_rowset};
 use crate::bootstrap::{self, Pages};
 use crate::database::{
     Database, Expression, ExpressionKind, FileRow, Filegroup, Index, IndexColumn, IndexType, Object, Rowset,
     TableColumn,
 };
+use crate::known;
 use crate::layout::{RowsetColumn, column_status};
 use crate::rows::{Row, row};
-use crate::{constraints, known, partitions};
 
 /// The column IDs and names of the columns of syscolpars. Some of these columns are needed to find the column names of
 /// all other tables. The other columns in this list are read at the same time.

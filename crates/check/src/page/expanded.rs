@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use catalog::Rowset;
+use format::compressed::BYTES_AFTER;
 use format::compressed::{CdKind, CdRecord, CompressionInfo, Doubt, ExpandedPage, ExpandedRow, Expansion, Scratch};
 use format::record::Record;
-use format::same_shape::{BYTES_AFTER, Rows, SameShapeRows};
+use format::same_shape::{Rows, SameShapeRows};
 use format::slots::{MAX_SLOTS, SlotEntry, SlotOrder, Span};
 use format::{Page, PageType};
 

@@ -29,7 +29,7 @@ impl PageRecords {
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
         self.expanded.clear();
-        let content = self.audit.page(page, id, unit, known, (&mut self.expanded, findings))?;
+        let content = self.audit.page(page, id, unit, known, &mut self.expanded, findings)?;
         if !content.records_are_audited {
             self.expanded.clear();
         } else if let Some(expansion) = known.expansion

@@ -56,7 +56,7 @@ pub fn facts_of_pages(
     then(&mut |pages| {
         let mut swept = Swept::new(&checks, context.units.list().len());
         for (id, bytes) in pages {
-            target.page(&context, &checks, *id, &mut bytes.clone(), (&mut swept, &mut scratch));
+            target.page(&context, &checks, *id, &mut bytes.clone(), &mut swept, &mut scratch);
         }
         let mut findings = ledger();
         findings.extend(swept.tallies.findings.drain(..));

@@ -77,7 +77,8 @@ impl Target {
         checks: &C,
         id: PageId,
         bytes: &mut PageBytes,
-        (swept, scratch): (&mut Swept<C::Sums>, &mut C::Scratch),
+        swept: &mut Swept<C::Sums>,
+        scratch: &mut C::Scratch,
     ) {
         let mut findings = std::mem::take(&mut swept.tallies.findings);
         let verdict = self.judge(context, id, bytes, &mut swept.tallies, &mut findings);
@@ -88,7 +89,7 @@ impl Target {
         let sound = SoundPage { index: unit, unit: of, id, page, content: &content, records: &self.records };
         count(&sound, &mut swept.tallies);
         if !context.options.physical_only && content.records_are_audited {
-            rows(context, checks, &sound, wanted.rows, (swept, scratch));
+            rows(context, checks, &sound, wanted.rows, swept, scratch);
         }
         if wanted.pages != 0 {
             let Swept { tallies, sums } = swept;
@@ -109,6 +110,12 @@ impl Target {
         partial: &mut Tallies,
         findings: &mut Vec<Finding>,
     ) -> Verdict {
+        // These are checked:
+        // 1. The checksum or the torn bits are right, and the page has its own ID (`identity`).
+        // 2. The header names the unit that owns the page (`of_other_unit`).
+        // 3. The header, the slots and the records are sound (`Audit::page`).
+        // Nothing is checked of a page that is free, that no unit in scope owns, that the survey has read, that is
+        // encrypted, or whose type exists only while it is changed.
         let allocation = context.survey.allocation(id);
         let byte = match allocation {
             Allocation::Free => return Verdict::Passed,
@@ -226,7 +233,8 @@ fn rows<C: CheckList>(
     checks: &C,
     sound: &SoundPage<'_>,
     wanted: u32,
-    (swept, scratch): (&mut Swept<C::Sums>, &mut C::Scratch),
+    swept: &mut Swept<C::Sums>,
+    scratch: &mut C::Scratch,
 ) {
     let SoundPage { index: unit, id, page, records, .. } = *sound;
     let spans = records.spans();

@@ -22,9 +22,9 @@ use crate::image::{Image, offset_of, put_page, put16, slot_at};
 /// Changes the image. Returns the item that must be listed as not verified, if any.
 type Legal = fn(&mut Image) -> Option<&'static str>;
 
-/// One test per state.
-pub fn trials(corpus: &Corpus) -> Vec<Trial> {
-    let kinds: Vec<(&'static str, Legal)> = vec![
+/// States that pages and the catalog have in the course of ordinary work.
+fn of_ordinary_work() -> Vec<(&'static str, Legal)> {
+    vec![
         ("garbage on every free page", |image| {
             for page in 10..(image.bytes.len() / PAGE_BYTES) as u32 {
                 if image.page(1)[100 + page as usize] & 0x40 == 0 {
@@ -80,6 +80,12 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             image.edit(leaves[1], |bytes| bytes[1] = 19);
             Some("pages")
         }),
+    ]
+}
+
+/// States that depend on a feature of the server: FILESTREAM, several files, tempdb, encryption.
+fn of_features() -> Vec<(&'static str, Legal)> {
+    vec![
         ("a FILESTREAM column: its values are files", |image| {
             const FILESTREAM: u8 = 0x20;
             let database = image.database();
@@ -139,9 +145,14 @@ pub fn trials(corpus: &Corpus) -> Vec<Trial> {
             });
             Some("pages")
         }),
-    ];
-    let mut trials: Vec<Trial> = kinds
+    ]
+}
+
+/// One test per state.
+pub fn trials(corpus: &Corpus) -> Vec<Trial> {
+    let mut trials: Vec<Trial> = of_ordinary_work()
         .into_iter()
+        .chain(of_features())
         .map(|(name, change)| {
             let corpus = corpus.clone();
             Trial::test(format!("legal: {name}"), move || {

@@ -6,8 +6,7 @@ use super::operators::{recoded, widened};
 use super::{Compiler, Typed, as_string, choice, implicit, literal, no};
 use crate::Unsupported;
 use crate::ast::{CompareOp, Expr, TypeName};
-use crate::functions::{Func, Part};
-use crate::program::{CallTypes, Node};
+use crate::node::{CallTypes, Func, Node, Part};
 use crate::types::{Label, Ty, common};
 use crate::value::Datum;
 

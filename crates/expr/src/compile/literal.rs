@@ -6,7 +6,7 @@ use format::types::xtype;
 use super::{Typed, no};
 use crate::Unsupported;
 use crate::ast::{Expr, TypeName};
-use crate::program::Node;
+use crate::node::Node;
 use crate::types::Ty;
 use crate::value::Datum;
 

@@ -6,8 +6,7 @@ use format::types::xtype;
 use super::{Typed, folded, implicit, no};
 use crate::Unsupported;
 use crate::ast::{BinaryOp, UnaryOp};
-use crate::functions::Func;
-use crate::program::{CallTypes, Comparison, Conversion, Node};
+use crate::node::{CallTypes, Comparison, Conversion, Func, Node};
 use crate::types::{Ty, arithmetic, collate};
 use crate::value::Datum;
 

@@ -9,8 +9,8 @@ use crate::Undecided;
 use crate::compare::Chars;
 use crate::env::{Cell, Env, Outcome, chars};
 use crate::moment::{Moment, parse};
+use crate::node::Conversion;
 use crate::numeric::{OVERFLOW, fit_decimal, fit_float, fit_integer, fit_money, rescale};
-use crate::program::Conversion;
 use crate::types::Ty;
 use crate::value::Datum;
 

@@ -7,8 +7,8 @@ use format::types::xtype;
 use crate::Undecided;
 use crate::env::{Cell, Env, Outcome, Text};
 use crate::moment::{Styled, moment, style};
+use crate::node::Conversion;
 use crate::numeric::{OVERFLOW, power_of_ten, rescale};
-use crate::program::Conversion;
 use crate::types::Ty;
 use crate::value::Datum;
 

@@ -165,6 +165,63 @@ fn any_type() -> impl Strategy<Value = ColumnType> {
     })
 }
 
+/// The functions that expressions call.
+const FUNCTION_NAMES: [&str; 38] = [
+    "abs",
+    "ascii",
+    "ceiling",
+    "char",
+    "charindex",
+    "coalesce",
+    "concat",
+    "datalength",
+    "datefromparts",
+    "day",
+    "eomonth",
+    "floor",
+    "isnull",
+    "isnumeric",
+    "left",
+    "len",
+    "lower",
+    "ltrim",
+    "nchar",
+    "nullif",
+    "power",
+    "replace",
+    "replicate",
+    "reverse",
+    "right",
+    "round",
+    "rtrim",
+    "sign",
+    "space",
+    "sqrt",
+    "square",
+    "str",
+    "stuff",
+    "substring",
+    "trim",
+    "unicode",
+    "upper",
+    "year",
+];
+
+/// The types to which expressions convert.
+const TYPE_NAMES: [&str; 11] = [
+    "int",
+    "bit",
+    "decimal](9,[2",
+    "varchar](5",
+    "nchar](4",
+    "datetime",
+    "date",
+    "datetime2](3",
+    "money",
+    "float",
+    "binary](3",
+];
+
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("[a]".to_owned()),
@@ -180,72 +237,21 @@ fn expression() -> impl Strategy<Value = String> {
         Just("'20200131 12:30:00'".to_owned()),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
-        let functions = [
-            "abs",
-            "ascii",
-            "ceiling",
-            "char",
-            "charindex",
-            "coalesce",
-            "concat",
-            "datalength",
-            "datefromparts",
-            "day",
-            "eomonth",
-            "floor",
-            "isnull",
-            "isnumeric",
-            "left",
-            "len",
-            "lower",
-            "ltrim",
-            "nchar",
-            "nullif",
-            "power",
-            "replace",
-            "replicate",
-            "reverse",
-            "right",
-            "round",
-            "rtrim",
-            "sign",
-            "space",
-            "sqrt",
-            "square",
-            "str",
-            "stuff",
-            "substring",
-            "trim",
-            "unicode",
-            "upper",
-            "year",
-        ];
-        let types = [
-            "int",
-            "bit",
-            "decimal](9,[2",
-            "varchar](5",
-            "nchar](4",
-            "datetime",
-            "date",
-            "datetime2](3",
-            "money",
-            "float",
-            "binary](3",
-        ];
         let operators = ["+", "-", "*", "/", "%", "&", "|", "^", "=", "<", ">=", " like ", " AND ", " OR "];
         let parts = ["year", "quarter", "week", "hour", "millisecond", "iso_week"];
         prop_oneof![
             (inner.clone(), proptest::sample::select(operators.to_vec()), inner.clone())
                 .prop_map(|(a, op, b)| format!("({a}{op}{b})")),
-            (proptest::sample::select(functions.to_vec()), prop::collection::vec(inner.clone(), 1..5))
+            (proptest::sample::select(FUNCTION_NAMES.to_vec()), prop::collection::vec(inner.clone(), 1..5))
                 .prop_map(|(name, args)| format!("{name}({})", args.join(","))),
-            (proptest::sample::select(types.to_vec()), inner.clone(), 0..130i32).prop_map(|(name, value, style)| {
-                let name = name.replace("](9,[2", "](9,2)").replace("](5", "](5)").replace("](4", "](4)");
-                let name = name.replace("](3", "](3)");
-                let bracket = if name.contains(']') { "" } else { "]" };
-                format!("CONVERT([{name}{bracket},{value},{})", if style > 60 { style } else { 0 })
-            }),
+            (proptest::sample::select(TYPE_NAMES.to_vec()), inner.clone(), 0..130i32).prop_map(
+                |(name, value, style)| {
+                    let name = name.replace("](9,[2", "](9,2)").replace("](5", "](5)").replace("](4", "](4)");
+                    let name = name.replace("](3", "](3)");
+                    let bracket = if name.contains(']') { "" } else { "]" };
+                    format!("CONVERT([{name}{bracket},{value},{})", if style > 60 { style } else { 0 })
+                }
+            ),
             (proptest::sample::select(parts.to_vec()), inner.clone(), inner.clone())
                 .prop_map(|(part, a, b)| format!("dateadd({part},{a},{b})")),
             (proptest::sample::select(parts.to_vec()), inner.clone(), inner.clone())

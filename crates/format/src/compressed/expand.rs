@@ -13,7 +13,7 @@ use crate::page::{HEADER_BYTES, PAGE_BYTES};
 use crate::record::{COMPLEX, Record, RecordKind, VERSION_TAG_BYTES, status};
 use crate::types::{TypeInfo, xtype};
 
-pub use together::{CommonForm, ExpandedPage, ExpandedRow, PageColumns};
+pub use together::{BYTES_AFTER, CommonForm, ExpandedPage, ExpandedRow, PageColumns};
 
 /// The bytes of a page after its header, for records and slots.
 const BODY_BYTES: usize = PAGE_BYTES - HEADER_BYTES;

@@ -6,12 +6,9 @@ use super::{RowShape, SameShapeRows, Totals, bytes_of};
 use crate::compressed::CommonForm;
 use crate::slots::Span;
 
-/// The number of bytes that a buffer must have after its last record, because null bitmaps are read in whole words.
-pub const BYTES_AFTER: usize = size_of::<u64>();
-
 impl SameShapeRows {
     /// Like `load`, for compressed rows that were expanded into a buffer. Expanded rows always begin like data records.
-    /// The buffer has at most 65,535 bytes; the last [`BYTES_AFTER`] of them follow the last record.
+    /// The buffer has at most 65,535 bytes; the last [`BYTES_AFTER`](crate::compressed::BYTES_AFTER) of them follow the last record.
     pub fn load_expanded(&mut self, bytes: &[u8], places: &[Range<u32>]) -> bool {
         if bytes.len() > u16::MAX.into() || places.is_empty() {
             return false;

@@ -137,6 +137,11 @@ fn agrees(same_shape: &SameShapeRows, page: Page<'_>) {
     assert_eq!(rows.has_complex(), rows.live_count() > plain);
     assert!(rows.exceptions().is_sorted_by_key(|exception| exception.slot));
     vectors_agree(same_shape, page);
+    ascent_agrees(rows);
+}
+
+/// Asserts that the order of the rows, found together, is the order of the records, compared one by one.
+fn ascent_agrees(rows: Rows<'_>) {
     let pairs = || (1..rows.count()).filter_map(|slot| Some((rows.record(slot - 1)?, rows.record(slot)?)));
     let start = rows.fixed_end() as i16 - 10;
     let column =

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use findings::RangeRead;
 use rusqlite::{Connection, Transaction, params};
 
-use crate::record::stored;
+use crate::stored::stored;
 
 /// The name under which the history stores the depth of a check.
 pub(crate) fn depth_of(is_full: bool) -> &'static str {

@@ -2,41 +2,15 @@
 //! when the process ends.
 
 use std::collections::BTreeSet;
-use std::process;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use rusqlite::params;
 
 use crate::error::Result;
 use crate::file::History;
+use crate::holder::Holder;
 use crate::identity::storable;
 use crate::{lease, time};
-
-/// A process that checks backups.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Holder {
-    /// A text that distinguishes the process from all others, including an earlier process with the same ID.
-    pub(crate) token: String,
-    host: String,
-    pid: u32,
-}
-
-impl Holder {
-    /// The holder for this process. `host` is the name of this machine.
-    pub fn new(host: &str) -> Self {
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_nanos());
-        let pid = process::id();
-        Self { token: format!("{host} {pid} {started}"), host: host.to_owned(), pid }
-    }
-
-    pub(crate) fn host(&self) -> &str {
-        &self.host
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-}
 
 /// The right to check a backup.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,7 +31,7 @@ impl History {
             transaction.execute(
                 "UPDATE backup SET state = 'running', holder = ?2, host = ?3, pid = ?4, heartbeat = ?5, started = ?5, ended = NULL
                  WHERE id = ?1 AND state = 'ready' AND (not_before IS NULL OR not_before <= ?5)",
-                params![id, holder.token, holder.host, holder.pid, now],
+                params![id, holder.token, holder.host(), holder.pid(), now],
             )
         })?;
         Ok((taken == 1).then(|| Claim { id, token: holder.token.clone() }))
@@ -103,8 +77,8 @@ impl History {
             let mut lost = 0;
             for row in rows.collect::<rusqlite::Result<Vec<_>>>()? {
                 let (id, token, host, pid, heartbeat) = row;
-                let is_former = host == holder.host && pid == holder.pid;
-                let is_gone = lease::is_silent(&heartbeat, now) || is_former || lease::has_ended(&host, pid, &holder.host);
+                let is_former = host == holder.host() && pid == holder.pid();
+                let is_gone = lease::is_silent(&heartbeat, now) || is_former || lease::has_ended(&host, pid, holder.host());
                 let is_left = if token == holder.token { !working.contains(&id) } else { is_gone };
                 if is_left {
                     lost += transaction.execute(

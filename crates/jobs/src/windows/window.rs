@@ -140,6 +140,7 @@ pub(crate) enum WindowEnd {
 ///
 /// # Errors
 /// If something cannot be read or written, or a file has changed during the window.
+#[expect(clippy::too_many_lines, reason = "each step needs what the steps before it have found")]
 pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) -> Result<WindowEnd, Failure> {
     let Subject { arguments, what, input, before, prepared, listener } = *subject;
     let source = prepared.recovered.pages_or(input.pages());

@@ -1,7 +1,7 @@
 //! The configuration objects in which a backup set describes its database, filegroups and files.
 
 use super::facts::{Facts, FileFacts};
-use super::tape::put;
+use crate::bytes::put;
 use crate::page::Lsn;
 
 /// A date and time in five bytes: 14 bits for the year, 4 for the month, 5 for the day, 5 for the hour, 6 for the

@@ -3,7 +3,8 @@
 use super::config::{Moment, configuration, utf16};
 use super::facts::Facts;
 use super::origin::EXTENT_BYTES;
-use super::tape::{BLOCK, Block, Tape, attribute, put};
+use super::tape::{BLOCK, Block, Tape, attribute};
+use crate::bytes::put;
 use crate::disk::LabError;
 use crate::ids::{EXTENT, PAGE};
 use crate::log::{LogForm, Part};

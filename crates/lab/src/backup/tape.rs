@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use super::sink::Sink;
+use crate::bytes::{put, sectors};
 
 /// Length of a block header in bytes.
 const HEADER: usize = 52;
@@ -262,21 +263,7 @@ impl Tape {
     }
 }
 
-/// Overwrites the bytes at `at` with `value`.
-pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
-    bytes[at..at + value.len()].copy_from_slice(value);
-}
-
 /// The XOR of 16-bit words.
 fn words(bytes: &[u8]) -> u16 {
     bytes.chunks_exact(2).fold(0, |sum, pair| sum ^ u16::from_le_bytes([pair[0], pair[1]]))
-}
-
-/// Adds sectors to a checksum: for each sector, rotates the sum left by one bit and combines it with the words of the
-/// sector by XOR.
-pub(crate) fn sectors(sum: u32, bytes: &[u8]) -> u32 {
-    bytes.chunks(512).fold(sum, |sum, sector| {
-        let words = sector.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-        sum.rotate_left(1) ^ words.fold(0, |all, word| all ^ word)
-    })
 }

@@ -11,7 +11,7 @@ use super::journal::Step;
 use super::pool::FilePages;
 use super::{Stop, TableTruth, Truth, Values, Workload};
 use crate::backup::live::{self, LiveKind, LiveSet};
-use crate::backup::tape::put;
+use crate::bytes::put;
 use crate::disk::LabError;
 use crate::fixed::{STATUS, guid};
 use crate::ids::{EXTENT, PageId};

@@ -3,7 +3,7 @@
 use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
 use super::journal::Step;
-use crate::backup::tape::put;
+use crate::bytes::put;
 use crate::fixed::{CHECKPOINT_LSN, CLEAN, FIRST_WITH_REDO_LSN, REDO_LSN, STATUS};
 use crate::ids::PageId;
 use crate::log::operation;

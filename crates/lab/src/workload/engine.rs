@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::journal::{Journal, Step};
 use super::pool::Pool;
 use super::table::{Rowset, TableState};
-use crate::backup::tape::put;
+use crate::bytes::put;
 use crate::ids::{PageId, UnitId};
 use crate::log::{assemble, operation};
 use crate::page::{Lsn, PageVerify, page_type};

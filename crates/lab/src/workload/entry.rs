@@ -1,6 +1,6 @@
 //! Builds the log records of page changes as SQL Server writes them.
 
-use crate::backup::tape::put;
+use crate::bytes::put;
 use crate::ids::{PageId, UnitId};
 use crate::log::operation;
 

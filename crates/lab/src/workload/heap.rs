@@ -9,8 +9,8 @@ use super::journal::Step;
 use super::key::row_id;
 use crate::ids::{PageId, RowId};
 use crate::page::page_type;
-use crate::record::{self, Kind};
-use crate::row::Row;
+use crate::record;
+use crate::row::{Extra, Kind, Row};
 
 /// The minimum length of a heap row. A row of this length can be replaced by a forwarding stub.
 const LEAST_BYTES: usize = 9;
@@ -32,7 +32,7 @@ impl Engine<'_> {
     /// The record of a row in a heap.
     pub(super) fn heap_record(&self, rowset: usize, row: &Row, kind: Kind) -> Vec<u8> {
         let mut record = Vec::new();
-        record::leaf(&self.rowsets[rowset].keys.layout, row, &record::Extra::default(), kind, &mut record);
+        record::leaf(&self.rowsets[rowset].keys.layout, row, &Extra::default(), kind, &mut record);
         record.resize(record.len().max(LEAST_BYTES), 0);
         record
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::backup::tape::put;
+use crate::bytes::put;
 use crate::ids::PAGE;
 use crate::log::{BlockPlace, HEADER_PAGE, LogForm, MOST_BYTES, Part, SECTOR, block, parity, part_header};
 use crate::page::Lsn;

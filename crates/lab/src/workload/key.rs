@@ -3,8 +3,8 @@
 use crate::ids::{PageId, RowId};
 use crate::layout::{Layout, Leaf, PhysicalColumn, Source};
 use crate::order::push_sort_key;
-use crate::record::{self, Extra, Kind};
-use crate::row::Row;
+use crate::record;
+use crate::row::{Extra, Kind, Row};
 use crate::types::Storage;
 
 /// The record layout and the key columns of an index.

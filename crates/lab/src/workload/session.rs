@@ -5,8 +5,8 @@ use super::engine::{By, Engine, Transaction};
 use super::journal::Step;
 use super::table::Live;
 use crate::ids::{PageId, RowId};
-use crate::record::{self, Kind};
-use crate::row::Row;
+use crate::record;
+use crate::row::{Kind, Row};
 
 /// The most transactions that are open at the same time.
 const MOST_OPEN: usize = 4;

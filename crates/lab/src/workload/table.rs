@@ -8,8 +8,7 @@ use super::key::KeyLayout;
 use crate::description::Table;
 use crate::ids::{PageId, RowId, UnitId};
 use crate::random::Random;
-use crate::record::Extra;
-use crate::row::Row;
+use crate::row::{Extra, Row};
 use crate::values::Rows;
 
 /// A heap or an index.

@@ -2,6 +2,7 @@
 //! status. For good input, it must print the documented output.
 
 #![expect(clippy::expect_used, reason = "a test harness of its own: a failed expectation is a failed test")]
+#![expect(clippy::too_many_lines, reason = "the tests of a subject are one list")]
 
 #[cfg(feature = "lab")]
 mod advise;

@@ -345,6 +345,25 @@ fn oldest_of_each_fork(database: &DatabaseChains) -> Vec<(&DatabaseChains, &Chai
     fulls.filter(|full| forks.insert(&full.set.config.recovery_fork_id)).map(|full| (database, full)).collect()
 }
 
+/// The time of a commit, the moment after it, and the moment before the time of the next commit.
+fn moments_between(time: LogTime, next: Option<LogTime>) -> BTreeSet<LogTime> {
+    let between =
+        next.into_iter().flat_map(|next| [neighbours(time).0, neighbours(next).1].map(|moment| (moment, next)));
+    let between = between.filter(|(moment, next)| moment < next).map(|(moment, _)| moment);
+    between.chain([time]).collect()
+}
+
+/// Asserts that a check of the restored database has no findings. If all transactions were undone, the check must have
+/// put no finding aside either.
+fn has_no_findings(restored: &RecoveredPages<'_>, is_whole: bool, name: &str) {
+    let options = findings::Options { max_threads: 1, ..findings::Options::default() };
+    let report = check::run(restored, &catalog::load(restored), &options, &check::Silent);
+    let names = report.names();
+    let found: Vec<_> = report.findings.iter().map(|finding| finding.text(&names)).collect();
+    assert_eq!(found, Vec::<String>::new(), "{name}");
+    assert!(!is_whole || report.demoted.is_empty(), "{name}");
+}
+
 #[test]
 #[ignore = "full tier: real files"]
 fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() {
@@ -381,12 +400,7 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
             if next.is_some_and(|(_, next, _)| next == time) {
                 continue;
             }
-            let mut moments = BTreeSet::from([*time]);
-            if let Some((_, next, _)) = next {
-                let between = [neighbours(*time).0, neighbours(*next).1];
-                moments.extend(between.into_iter().filter(|moment| moment < next));
-            }
-            for moment in moments {
+            for moment in moments_between(*time, next.map(|(_, next, _)| *next)) {
                 let name = format!("{} {:?} {}.{}", database.database, full.paths, text(moment), moment.ticks % 300);
                 let expected = story.rows_at(&base, ends_at, moment);
                 for paths in [&by_log, &all] {
@@ -399,12 +413,7 @@ fn every_stop_between_two_commits_of_a_real_chain_has_the_rows_of_that_moment() 
                         // The check runs once for each pair of consecutive commits, because all points in time between
                         // two commits use the same log.
                         if moment == *time {
-                            let options = findings::Options { max_threads: 1, ..findings::Options::default() };
-                            let report = check::run(restored, &catalog::load(restored), &options, &check::Silent);
-                            let names = report.names();
-                            let found: Vec<_> = report.findings.iter().map(|finding| finding.text(&names)).collect();
-                            assert_eq!(found, Vec::<String>::new(), "{name}");
-                            assert!(!is_whole || report.demoted.is_empty(), "{name}");
+                            has_no_findings(restored, is_whole, &name);
                             let pages_now = pages(restored);
                             let again = stopped(paths, moment, 1, |restored| pages(restored) == pages_now);
                             assert_eq!(again, Ok(true), "{name}: with less memory");

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
+use crate::settings::MOST_HELD_BYTES;
 
 const MB: u64 = 1 << 20;
 
@@ -122,7 +123,7 @@ fn what_is_done_goes_before_what_was_read_in_part() {
 
 #[test]
 fn large_pieces_are_under_way_up_to_the_depth_and_further_ones_as_some_come() {
-    let mut state = State::new(crate::MOST_HELD_BYTES, Instant::now());
+    let mut state = State::new(MOST_HELD_BYTES, Instant::now());
     let (begun, is_all) = begin(&mut state, 1, (0, 16 * MB), Why::Ahead);
     assert!(begun.len() == state.pace.depth() && !is_all);
     // The first piece is late; three others have arrived.

@@ -7,11 +7,12 @@ use format::PAGE_BYTES;
 use serde::Serialize;
 
 use super::CheckPage;
+use crate::amounts::{counted, duration, grouped};
 use crate::html::{shown, shown_to};
 use crate::message;
 use crate::summary::findings;
 use crate::summary::head::{level, next_commands, origin, scope, status_text, verdict};
-use crate::summary::lines::{Tone, counted, duration, grouped};
+use crate::summary::lines::Tone;
 use crate::summary::not_verified;
 
 /// Maximum number of lines in each list of remarks, and maximum number of files that are listed.

@@ -5,8 +5,8 @@ use std::io;
 use catalog::{Database, Found, PageCounts, RestsOn};
 use format::PAGE_BYTES;
 
+use crate::amounts::{counted, grouped};
 use crate::json::catalog as lines;
-use crate::summary::lines::{counted, grouped};
 
 /// The symbols of the picture.
 const KEY: &str = "# intact, + partly intact, - damaged, . zeros";

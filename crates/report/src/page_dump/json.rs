@@ -1,15 +1,18 @@
 //! The parts of the page as JSON.
 
-use format::fields::{FieldInstance, Structure, hex};
+use format::fields::Structure;
+use format::instances::FieldInstance;
 use format::page::PAGE_BYTES;
 use format::protection::{Protection, ProtectionFault, stored_word, verify};
+use format::render::hex;
 use format::{PageBytes, PageId};
 
 use super::allocation::Allocation;
 use super::maps::{file_of, runs_of};
 use super::parsed::Parsed;
 use super::protection::torn_sectors;
-use super::records::{ColumnValue, RecordView};
+use super::records::RecordView;
+use crate::columns::ColumnValue;
 use crate::json::page as lines;
 
 /// The fields of a structure that begins at `start`.

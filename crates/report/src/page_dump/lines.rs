@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use format::PageBytes;
-use format::fields::hex;
 use format::page::PAGE_BYTES;
+use format::render::hex;
 
 use crate::text_table::printable;
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use format::fields::{FieldInstance, RecordSpace, Structure, instances_of, record_spaces};
+use format::fields::Structure;
+use format::instances::{FieldInstance, RecordSpace, instances_of, record_spaces};
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageType};
 

@@ -3,27 +3,16 @@
 use std::ops::Range;
 
 use format::PageType;
-use format::fields::{FieldInstance, RecordSpace, Structure};
+use format::fields::Structure;
+use format::instances::{FieldInstance, RecordSpace};
 use format::lob::Fragment;
 use format::record::{Record, RecordFault, RecordKind, status};
 
 use super::lines::line;
 use super::parsed::Parsed;
 use super::rows::{self, Row};
+use crate::columns::ColumnValue;
 use crate::text_table::{padded, width};
-
-/// A column of a record, decoded by a caller that knows the table.
-#[derive(Clone, Debug)]
-pub struct ColumnValue {
-    /// Name of the column.
-    pub name: String,
-    /// The column's type, as a table definition would write it.
-    pub type_name: String,
-    /// The range of the value's bytes, counted from the start of the record; empty if the value is not stored.
-    pub bytes: Range<usize>,
-    /// The value as text.
-    pub value: String,
-}
 
 /// A function that decodes the columns of the record in a slot, given the bytes that the record may use. An empty list
 /// means that the columns are unknown.

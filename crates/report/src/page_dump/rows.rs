@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use format::fields::{FieldInstance, Kind, Place, hex};
+use format::fields::{Kind, Place};
+use format::instances::FieldInstance;
+use format::render::hex;
 
 use super::lines::{hex_lines, line};
 use super::parsed::Parsed;

@@ -7,7 +7,8 @@ use format::record::{RecordKind, status};
 
 use super::PageDump;
 use super::parsed::Parsed;
-use super::records::{self, ColumnValue, RecordView};
+use super::records::{self, RecordView};
+use crate::columns::ColumnValue;
 use crate::dbcc_rows::Row;
 
 const HEADER: &str = "PAGE HEADER:";

@@ -8,7 +8,8 @@ use findings::registry::{Class, Phase, Repair};
 use findings::{Finding, Report, RowsetCounts};
 use format::PageId;
 
-use super::lines::{Lines, counted};
+use super::lines::Lines;
+use crate::amounts::counted;
 use crate::explain::IN_A_BACKUP;
 
 /// Maximum number of damaged pages to remember when separating causes from consequences. A larger number would make no

@@ -10,7 +10,8 @@ use findings::{Finding, RecoveryState, Report, Scope};
 use format::{PageId, version};
 
 use super::Commands;
-use super::lines::{Lines, Tone, counted, duration, grouped};
+use super::lines::{Lines, Tone};
+use crate::amounts::{counted, duration, grouped};
 use crate::text_table::width;
 use crate::{message, patterns};
 

@@ -6,7 +6,8 @@ use std::io;
 use findings::registry::limits::{self, Limit};
 use findings::{Finding, NotVerified, Report};
 
-use super::lines::{Lines, counted, grouped};
+use super::lines::Lines;
+use crate::amounts::{counted, grouped};
 use crate::causes::{by_cause, split};
 
 /// Maximum number of causes that are shown.

@@ -93,26 +93,13 @@ impl<'b> Document<'b, '_> {
     fn token(&mut self, token: u8) -> Result<(), Unreadable> {
         let is_definition =
             matches!(token, token::NAME | token::QUALIFIED_NAME | token::EXTENSION | token::FLUSH_NAMES);
-        if !is_definition && token >= token::END_CDATA {
+        if is_definition {
+            return self.definition(token);
+        }
+        if token >= token::END_CDATA {
             self.after_item = false;
         }
         match token {
-            token::NAME => {
-                let name = self.units()?;
-                self.names.push(name);
-            }
-            token::QUALIFIED_NAME => {
-                let (_, prefix, local) = (self.name()?, self.name()?, self.name()?);
-                self.qualified.push((prefix, local));
-            }
-            token::EXTENSION => {
-                let length = self.number()?;
-                self.take(length)?;
-            }
-            token::FLUSH_NAMES => {
-                self.names.clear();
-                self.qualified.clear();
-            }
             token::ELEMENT => {
                 self.begin_content()?;
                 let name = self.qualified_name()?;
@@ -172,6 +159,29 @@ impl<'b> Document<'b, '_> {
             }
             token::END_CDATA => {}
             value => self.value(value)?,
+        }
+        Ok(())
+    }
+
+    /// Reads the definition of a name, or another token that writes nothing.
+    fn definition(&mut self, token: u8) -> Result<(), Unreadable> {
+        match token {
+            token::NAME => {
+                let name = self.units()?;
+                self.names.push(name);
+            }
+            token::QUALIFIED_NAME => {
+                let (_, prefix, local) = (self.name()?, self.name()?, self.name()?);
+                self.qualified.push((prefix, local));
+            }
+            token::EXTENSION => {
+                let length = self.number()?;
+                self.take(length)?;
+            }
+            _ => {
+                self.names.clear();
+                self.qualified.clear();
+            }
         }
         Ok(())
     }

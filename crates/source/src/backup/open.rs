@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -79,74 +80,32 @@ impl BackupPages {
         }
         let first = labels.first().map(|label| label.path.clone()).unwrap_or_default();
         let failed = |cause| open_error(&first, cause);
-        let mut damage: Vec<Damage> = labels.iter().flat_map(|label| label.damage.clone()).collect();
-        let mut undescribed: BTreeMap<[u8; 4], u64> = BTreeMap::new();
-        for (tag, count) in labels.iter().flat_map(|label| &label.undescribed) {
-            *undescribed.entry(*tag).or_default() += count;
-        }
-        let mut places: BTreeMap<u16, FilePlaces> = BTreeMap::new();
-        let mut files: BTreeMap<u16, DataFile> = BTreeMap::new();
-        let mut sums = Vec::new();
-        let mut missing_stripes = 0;
-        let (mut missing_numbers, mut stripes_in_all) = (Vec::new(), 0);
-        let mut newest = SetLabel::default();
-        let mut log = LogPortion::default();
-        let mut parts = Vec::new();
-        for group in bases.iter().chain([differential]) {
-            let stripes: Vec<(u16, &BackupSet)> = group
-                .iter()
-                .filter_map(|&(media, set)| Some((media as u16, labels.get(media)?.sets.get(set)?)))
-                .collect();
-            let Some((tape, set)) = stripes.first().copied() else { continue };
-            let Some(label) = labels.get(usize::from(tape)) else { continue };
-            let placed = place(&media, &stripes, room).map_err(failed)?;
-            parts.push(Part { group, label, set, stripes, placed });
-        }
+        let mut parts = parts_of(&media, labels, bases.iter().chain([differential]), room).map_err(failed)?;
         keep_newest(&mut parts);
         let has_one_moment = parts.iter().filter(|part| part.set.kind.is_of_files()).count() <= 1;
         let groups: Vec<&Group> = parts.iter().map(|part| part.group).collect();
-        for Part { group, label, set, stripes, placed } in parts {
-            let lost = label.families.saturating_sub(stripes.len().try_into().unwrap_or(u16::MAX));
-            if lost == 0 && undescribed.is_empty() {
-                damage.extend(pages_missing(label, set, &placed));
-            }
-            missing_stripes = u16::saturating_add(missing_stripes, lost);
-            if lost > 0 {
-                (missing_numbers, stripes_in_all) = (missing_of(labels, group, lost), label.families);
-            }
-            newest = set.label();
-            add_files(&mut files, &stripes, label, &placed);
-            add_places(&mut places, placed.files);
-            for (tape, set) in &stripes {
-                sums.extend(set.pages.iter().filter_map(|region| RegionSum::new(*tape, *region)));
-                let logs = set.log.iter().map(|log| log.region);
-                sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
-            }
-            // Each set replaces the log of the set before it, so the log of the last set remains: a restore brings the
-            // pages to the state at the end of that log.
-            log = read_log(&media, &stripes, room).map_err(failed)?;
-            let bad =
-                log.bad_blocks.iter().map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
-            damage.extend(bad);
+        let mut found = Assembly::new(labels);
+        for part in parts {
+            found.add(&media, labels, part, room).map_err(failed)?;
         }
         let last = bases.last().and_then(|base| Some((labels.get(base.first()?.0)?, first_set(labels, base)?)));
-        if let Some((label, set)) = last.filter(|(_, set)| set.kind.is_of_files() && !files.contains_key(&PRIMARY)) {
+        let is_without_primary = |set: &BackupSet| set.kind.is_of_files() && !found.files.contains_key(&PRIMARY);
+        if let Some((label, set)) = last.filter(|(_, set)| is_without_primary(set)) {
             return Err(OpenError::WithoutPrimary { path: label.path.clone(), position: set.position });
         }
         for (media, set) in logs.iter().flatten() {
             let Some(set) = labels.get(*media).and_then(|label| label.sets.get(*set)) else { continue };
-            sums.extend(set.log.iter().filter_map(|log| RegionSum::new(*media as u16, log.region)));
+            found.sums.extend(set.log.iter().filter_map(|log| RegionSum::new(*media as u16, log.region)));
         }
-        for (file_id, file) in &mut files {
-            let end = places.get(file_id).map_or(0, FilePlaces::end);
-            file.pages = file.pages.min(end_of_file(end, missing_stripes));
-        }
+        found.end_files();
+        let is_known = found.is_known();
+        let Assembly { damage, undescribed, files, places, mut sums, missing_stripes, missing_numbers, newest, log } =
+            found;
         // Every file that was copied has an entry in `places`. Files and places are both sorted by file ID.
         let files: Vec<DataFile> = files.into_values().collect();
         let mut places: Vec<FilePlaces> = places.into_values().collect();
         places.iter_mut().for_each(FilePlaces::flatten);
         sums.sort_by_key(RegionSum::place);
-        let is_known = missing_stripes == 0 && undescribed.is_empty() && damage.is_empty() && !log.is_unknown;
         let other_sets = if logs.is_empty() { other_sets(labels, &groups) } else { Vec::new() };
         let names = |group: &Group| {
             let files = first_set(labels, group).map_or(&[][..], |set| &set.files);
@@ -162,7 +121,7 @@ impl BackupPages {
             sums,
             damage,
             missing_stripes,
-            missing_numbers: (missing_numbers, stripes_in_all),
+            missing_numbers,
             set: newest,
             undescribed: undescribed.into_iter().collect(),
             in_flight: None,
@@ -176,6 +135,93 @@ impl BackupPages {
             this.in_flight = Some(this.settle(&log));
         }
         Ok(this)
+    }
+}
+
+/// Places the extents of sets of which some stripe was given.
+fn parts_of<'l>(
+    media: &[Media],
+    labels: &'l [BackupMedia],
+    groups: impl Iterator<Item = &'l Group>,
+    room: &Room,
+) -> io::Result<Vec<Part<'l>>> {
+    let mut parts = Vec::new();
+    for group in groups {
+        let stripes: Vec<(u16, &BackupSet)> =
+            group.iter().filter_map(|&(media, set)| Some((media as u16, labels.get(media)?.sets.get(set)?))).collect();
+        let Some((tape, set)) = stripes.first().copied() else { continue };
+        let Some(label) = labels.get(usize::from(tape)) else { continue };
+        let placed = place(media, &stripes, room)?;
+        parts.push(Part { group, label, set, stripes, placed });
+    }
+    Ok(parts)
+}
+
+/// What the sets of a backup contain together.
+#[derive(Default)]
+struct Assembly {
+    damage: Vec<Damage>,
+    /// The number of blocks of each unknown kind, by their tag.
+    undescribed: BTreeMap<[u8; 4], u64>,
+    files: BTreeMap<u16, DataFile>,
+    places: BTreeMap<u16, FilePlaces>,
+    sums: Vec<RegionSum>,
+    missing_stripes: u16,
+    /// The numbers of the missing stripes, and the number of all stripes, of the last set that lacks some.
+    missing_numbers: (Vec<u16>, u16),
+    newest: SetLabel,
+    log: LogPortion,
+}
+
+impl Assembly {
+    fn new(labels: &[BackupMedia]) -> Self {
+        let damage = labels.iter().flat_map(|label| label.damage.clone()).collect();
+        let mut undescribed: BTreeMap<[u8; 4], u64> = BTreeMap::new();
+        for (tag, count) in labels.iter().flat_map(|label| &label.undescribed) {
+            *undescribed.entry(*tag).or_default() += count;
+        }
+        Self { damage, undescribed, ..Self::default() }
+    }
+
+    /// Adds a set. The sets must be added from old to new.
+    fn add(&mut self, media: &[Media], labels: &[BackupMedia], part: Part<'_>, room: &Room) -> io::Result<()> {
+        let Part { group, label, set, stripes, placed } = part;
+        let lost = label.families.saturating_sub(stripes.len().try_into().unwrap_or(u16::MAX));
+        if lost == 0 && self.undescribed.is_empty() {
+            self.damage.extend(pages_missing(label, set, &placed));
+        }
+        self.missing_stripes = self.missing_stripes.saturating_add(lost);
+        if lost > 0 {
+            self.missing_numbers = (missing_of(labels, group, lost), label.families);
+        }
+        self.newest = set.label();
+        add_files(&mut self.files, &stripes, label, &placed);
+        add_places(&mut self.places, placed.files);
+        for (tape, set) in &stripes {
+            self.sums.extend(set.pages.iter().filter_map(|region| RegionSum::new(*tape, *region)));
+            let logs = set.log.iter().map(|log| log.region);
+            self.sums.extend(logs.filter_map(|region| RegionSum::new(*tape, region)));
+        }
+        // Each set replaces the log of the set before it, so the log of the last set remains: a restore brings the
+        // pages to the state at the end of that log.
+        self.log = read_log(media, &stripes, room)?;
+        let bad = self.log.bad_blocks.iter();
+        let bad = bad.map(|&at| Damage { path: label.path.clone(), at, kind: DamageKind::LogBlock });
+        self.damage.extend(bad);
+        Ok(())
+    }
+
+    /// Ends each file where the last copied extent shows that it ends.
+    fn end_files(&mut self) {
+        for (file_id, file) in &mut self.files {
+            let end = self.places.get(file_id).map_or(0, FilePlaces::end);
+            file.pages = file.pages.min(end_of_file(end, self.missing_stripes));
+        }
+    }
+
+    /// Whether everything in the backup was read and understood.
+    fn is_known(&self) -> bool {
+        self.missing_stripes == 0 && self.undescribed.is_empty() && self.damage.is_empty() && !self.log.is_unknown
     }
 }
 
@@ -447,7 +493,7 @@ fn add_places(places: &mut BTreeMap<u16, FilePlaces>, added: Vec<FilePlaces>) {
 }
 
 /// Reads the log of a set from all stripes of the set.
-fn read_log(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> std::io::Result<LogPortion> {
+fn read_log(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::Result<LogPortion> {
     let mut regions: Vec<(u16, LogRegion)> =
         stripes.iter().flat_map(|(tape, set)| set.log.iter().map(|log| (*tape, *log))).collect();
     regions.sort_by_key(|(tape, log)| (log.vlf.sequence, log.start, *tape, log.region.at));

@@ -9,8 +9,9 @@ use tempfile::TempDir;
 use trials::mutate::Random;
 
 use super::Bench;
+use crate::baseline::{Baseline, clocked, told};
 use crate::faults::{Fault, Others, inflict};
-use crate::judge::{Baseline, changed_files, clocked, judge, told};
+use crate::judge::{changed_files, judge};
 use crate::outcome::Outcome;
 use crate::reach::Reach;
 use crate::subject::{Content, Subject, check_pages, folder, store};

@@ -78,8 +78,8 @@ fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mut
         site.bytes,
         site.bit,
         if is_stale { " (checksum stale)" } else { "" },
-        format::fields::hex(&old, 16),
-        format::fields::hex(&new, 16),
+        format::render::hex(&old, 16),
+        format::render::hex(&new, 16),
     );
     let kind = format!("{}, {}", choice.structure, choice.field);
     Some(Mutant { kind, what, harmless, is_older: false, damage: Damage::Page(site.page, page) })

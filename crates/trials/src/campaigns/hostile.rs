@@ -47,7 +47,7 @@ pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {
     }
     let what = match verdict {
         Verdict::Kept => subject.name.clone(),
-        _ => format!("{} execution {executions}: {}", subject.name, format::fields::hex(&last, 200)),
+        _ => format!("{} execution {executions}: {}", subject.name, format::render::hex(&last, 200)),
     };
     Outcome { executions, ..Outcome::new(target, what, verdict) }
 }

@@ -15,7 +15,7 @@ use trials::log_layout::Layout;
 use trials::mutate::Random;
 
 use super::{ANOTHER, Bench};
-use crate::judge::clocked;
+use crate::baseline::clocked;
 use crate::log_faults::{Changed, changed};
 use crate::outcome::{Outcome, Verdict};
 use crate::process::Program;

@@ -126,11 +126,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
         Kind::OutputFull => {
             prepare();
             let done = faulty("w", &with_output);
-            match case.whole(&output) {
-                Err(text) => Verdict::Broke(format!("{text}; {}", done.story())),
-                Ok(()) if !done.is_orderly() => Verdict::Broke(done.story()),
-                Ok(()) => agrees(&done, &output),
-            }
+            old_or_whole(case, &done, &output)
         }
         Kind::Threads => case.same(&faulty("t", &case.arguments(&["--maxdop", "8"]))),
         Kind::OpenFiles => {
@@ -146,11 +142,7 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             // The unit of `ulimit -f` is 512 bytes. Some answers are shorter than the limit.
             run.limits = format!("ulimit -f {}; ", random.below(12));
             let done = run.end();
-            match case.whole(&output) {
-                Err(text) => Verdict::Broke(format!("{text}; {}", done.story())),
-                Ok(()) if !done.is_orderly() => Verdict::Broke(done.story()),
-                Ok(()) => agrees(&done, &output),
-            }
+            old_or_whole(case, &done, &output)
         }
         Kind::Memory => memory(case),
         Kind::AddressSpace => {
@@ -186,6 +178,16 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             }
         }
         Kind::Grant | Kind::TempDir => Verdict::Kept,
+    }
+}
+
+/// The verdict on a run whose output may fail: the file has its old content or the whole answer, and the exit status
+/// agrees with it.
+fn old_or_whole(case: &Case<'_>, done: &Done, output: &Path) -> Verdict {
+    match case.whole(output) {
+        Err(text) => Verdict::Broke(format!("{text}; {}", done.story())),
+        Ok(()) if !done.is_orderly() => Verdict::Broke(done.story()),
+        Ok(()) => agrees(done, output),
     }
 }
 

@@ -6,7 +6,6 @@ mod damage;
 mod judge;
 mod lost;
 mod real;
-mod sound;
 
 use format::PageId;
 use format::page::PAGE_BYTES;
@@ -15,9 +14,9 @@ use trials::mutate::Random;
 
 use super::Bench;
 use crate::outcome::{Outcome, Verdict};
+use crate::sound::Sound;
 pub(crate) use beginning::trial as beginning;
 pub(crate) use real::Reals;
-pub(crate) use sound::{Sound, Whole, lab_tables};
 
 /// Runs the trial with this seed. Odd seeds use a real database, if the corpus is available.
 pub(crate) fn trial(bench: &Bench, seed: u64) -> Outcome {

@@ -221,7 +221,7 @@ pub fn seeds(target: &str, base: Option<&MemoryFiles>) -> Vec<Vec<u8>> {
         "page" => pages.map(|page| page.to_vec()).collect(),
         "record" => pages
             .flat_map(|page| {
-                let spaces = format::fields::record_spaces(format::Page::new(&page));
+                let spaces = format::instances::record_spaces(format::Page::new(&page));
                 spaces.into_iter().take(3).map(|space| page[space.bytes].to_vec()).collect::<Vec<_>>()
             })
             .filter(|record| record.len() < 2000)

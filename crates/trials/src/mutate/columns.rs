@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use catalog::{Database, Level, Rowset, RowsetColumn, column_status};
-use format::fields::{FieldInstance, Part, Place, Structure, record_spaces};
+use format::fields::{Part, Place, Structure};
+use format::instances::{FieldInstance, record_spaces};
 use format::record::{Record, RecordKind};
 use format::types::xtype;
 use format::{Page, PageBytes, PageId};

@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use catalog::Database;
 use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, IamHeader, PFS_PAGES, PfsByte};
-use format::fields::{FieldInstance, Kind, Part, Place, Structure, instances_of};
+use format::fields::{Kind, Part, Place, Structure};
+use format::instances::{FieldInstance, instances_of};
 use format::{Page, PageBytes, PageId};
 use source::PageSource;
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use catalog::Database;
 use format::allocation::EXTENT_PAGES;
-use format::fields::{Structure, instances_of};
+use format::fields::Structure;
+use format::instances::instances_of;
 use format::page::{PAGE_BYTES, page_flags};
 use format::{Page, PageBytes, PageId};
 use source::PageSource;

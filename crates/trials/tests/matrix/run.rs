@@ -232,8 +232,8 @@ impl Subject {
                     site.page,
                     site.slot,
                     site.bytes,
-                    format::fields::hex(&old, 16),
-                    format::fields::hex(&new, 16),
+                    format::render::hex(&old, 16),
+                    format::render::hex(&new, 16),
                 );
                 let mut put = |column, change| {
                     let field = (name.0.to_owned(), name.1.to_owned());

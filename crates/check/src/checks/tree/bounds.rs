@@ -167,12 +167,26 @@ struct Outcome<'a> {
     checked: &'a mut PageSet,
 }
 
-/// An entry that bounds the keys of a child: an entry of the parent, or the first entry of the parent's right neighbor.
+/// An entry of a parent, which bounds the keys of a child.
 struct Separator<'a> {
     record: Record<'a>,
     image: KeyImage,
     page: PageId,
     slot: u16,
+    /// The child that the entry names.
+    child: Option<PageId>,
+}
+
+/// A child of a page, and the entries of the page between which the keys of the child must lie.
+struct Child<'a> {
+    id: PageId,
+    unit_index: UnitIndex,
+    unit: &'a Unit,
+    keys: &'a Keys,
+    /// The entry that names the child; `None` for the first entry of the page.
+    low: Option<&'a Separator<'a>>,
+    /// The next entry of the page; `None` for the last entry.
+    high: Option<&'a Separator<'a>>,
 }
 
 impl<'a> Checker<'a> {
@@ -231,38 +245,25 @@ impl<'a> Checker<'a> {
         let mut next = None;
         for (slot, span) in spans.iter().enumerate().rev() {
             let Some(entry) = record(page, *span) else { return };
-            let image = KeyImage::of(&entry, &keys.node);
-            let separator = Separator { record: entry, image, page: node.page, slot: slot as u16 };
-            let is_lowest = slot == 0;
+            let (image, child) = (KeyImage::of(&entry, &keys.node), child(page, *span));
+            let separator = Separator { record: entry, image, page: node.page, slot: slot as u16, child };
             let of_range = |child: &PageId| context.ranges.are_apart(node.page, *child) == (self.which == Which::Apart);
-            if let Some(child) = child(page, *span).filter(of_range) {
-                self.child(
-                    child,
-                    node.unit,
-                    unit,
-                    keys,
-                    (!is_lowest).then_some(&separator),
-                    next.as_ref(),
-                    &spans,
-                    page,
-                );
+            if let Some(id) = child.filter(of_range) {
+                let low = (slot > 0).then_some(&separator);
+                self.child(&Child { id, unit_index: node.unit, unit, keys, low, high: next.as_ref() });
             }
             next = Some(separator);
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a child, its parent and the two separators are one relation")]
-    fn child(
-        &mut self,
-        id: PageId,
-        unit_index: UnitIndex,
-        unit: &Unit,
-        keys: &Keys,
-        low: Option<&Separator<'_>>,
-        high: Option<&Separator<'_>>,
-        spans: &[format::slots::Span],
-        parent: Page<'_>,
-    ) {
+    fn child(&mut self, child: &Child<'_>) {
+        // These are checked:
+        // 1. The first key of the child is not below the entry that names the child (8933). The first entry of a page
+        //    need not have a key, so it is no bound.
+        // 2. The last key of the child is below the next entry (8934).
+        // Images of the keys decide most orders. If they leave an order open or violate a bound, the child is read again
+        // and the keys themselves are compared. An order that is still open is counted as undecided.
+        let &Child { id, unit_index, unit, keys, low, high } = child;
         let Some(bounds) = self.bounds_of(id, unit_index) else { return };
         if self.context.range.is_some() {
             self.outcome().checked.insert(id);
@@ -313,10 +314,7 @@ impl<'a> Checker<'a> {
             );
         }
         if let (Some(separator), Some(Ordering::Greater | Ordering::Equal)) = (high, high_order.flatten()) {
-            let next_page = match separator.slot {
-                0 => PageId::NONE,
-                slot => spans.get(usize::from(slot)).and_then(|span| child(parent, *span)).unwrap_or(PageId::NONE),
-            };
+            let next_page = separator.child.unwrap_or(PageId::NONE);
             self.outcome().findings.push(
                 Finding::new(&registry::TREE_HIGH_KEY)
                     .owner(unit.owner)

@@ -10,15 +10,24 @@ use super::header::PageContent;
 use super::records::{MAX_FINDINGS_PER_PAGE, Records};
 use crate::page::expanded::{ExpandedRows, first_record};
 
+/// Where the audit of a page puts its results.
+pub(super) struct Results<'a> {
+    /// The places of the records.
+    pub(super) records: &'a mut Records,
+    /// The expanded rows, if records may be expanded together.
+    pub(super) expanded: Option<&'a mut ExpandedRows>,
+    pub(super) findings: &'a mut Vec<Finding>,
+}
+
 /// Audits every record; `None` if one fails. Records in an undocumented form are counted as undecided. If all records
-/// can be audited and expanded together, `expanded` holds the expanded rows afterwards.
+/// can be audited and expanded together, [`Results::expanded`] holds the expanded rows afterwards.
 pub(super) fn audit(
     page: Page<'_>,
     id: PageId,
     owner: Owner,
     expansion: &Expansion,
     order: &SlotOrder,
-    (records, expanded, findings): (&mut Records, Option<&mut ExpandedRows>, &mut Vec<Finding>),
+    Results { records, expanded, findings }: Results<'_>,
 ) -> Option<PageContent> {
     // The slots are already sorted, so the first entry of the sorted list is the first record of the page.
     let first = order.entries().first().map_or_else(|| first_record(page), |first| first.offset.into());
@@ -31,7 +40,7 @@ pub(super) fn audit(
         }
     };
     if let Some(content) =
-        expanded.and_then(|expanded| together(page, expansion, (order, info.as_ref()), records, expanded))
+        expanded.and_then(|expanded| together(page, expansion, order, info.as_ref(), records, expanded))
     {
         return Some(content);
     }
@@ -60,7 +69,8 @@ pub(super) fn audit(
 fn together(
     page: Page<'_>,
     expansion: &Expansion,
-    (order, info): (&SlotOrder, Option<&CompressionInfo<'_>>),
+    order: &SlotOrder,
+    info: Option<&CompressionInfo<'_>>,
     records: &mut Records,
     expanded: &mut ExpandedRows,
 ) -> Option<PageContent> {

@@ -8,7 +8,7 @@ use format::same_shape::{Rows, SameShapeRows};
 use format::slots::{SlotOrder, Span};
 use format::{PAGE_BYTES, Page, PageId, PageType};
 
-use super::compressed;
+use super::compressed::{self, Results};
 use super::records::{MAX_FINDINGS_PER_PAGE, Records};
 use crate::basis::units::{Shape, Unit};
 use crate::page::expanded::ExpandedRows;
@@ -82,8 +82,16 @@ impl Audit {
         id: PageId,
         unit: &Unit,
         AuditRules { clean, rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: AuditRules<'_>,
-        (expanded, findings): (&mut ExpandedRows, &mut Vec<Finding>),
+        expanded: &mut ExpandedRows,
+        findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
+        // These are checked:
+        // 1. The header has a known version, and a type, a level and an end of data that are possible (`header`).
+        // 2. Each slot points to a place of its own between the header and the free data (`slots`).
+        // 3. Each record is sound, and ends before the next record or the free data (`records`, `compressed`).
+        // 4. The page was not changed by a system transaction when the database was shut down.
+        // 5. The header counts as many ghosts and free bytes as there are (`counts`).
+        // If all rows have the same layout, 2 and 3 are tested for all of them together.
         self.is_same_shape = false;
         let kind = self.header(page, id, unit, findings)?;
         // Accelerated database recovery stores older versions of rows in the rows themselves. The form of these
@@ -111,7 +119,8 @@ impl Audit {
             (Some(content), _) => content,
             _ if auditable => self.records.audit(page, id, unit.owner, kind, &self.order, findings)?,
             (None, Some(expansion)) if !holds_versions => {
-                let to = (&mut self.records, (!row_by_row).then_some(expanded), &mut *findings);
+                let expanded = (!row_by_row).then_some(expanded);
+                let to = Results { records: &mut self.records, expanded, findings };
                 compressed::audit(page, id, unit.owner, expansion, &self.order, to)?
             }
             _ => self.records.classify(page, &self.order, unit.compressed),

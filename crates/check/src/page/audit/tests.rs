@@ -27,7 +27,7 @@ fn audit(bytes: &PageBytes, unit: &Unit, known: AuditRules<'_>) -> (Option<PageC
         let mut findings = Vec::new();
         let known = AuditRules { row_by_row, ..known };
         (
-            Audit::default().page(Page::new(bytes), PAGE, unit, known, (&mut ExpandedRows::default(), &mut findings)),
+            Audit::default().page(Page::new(bytes), PAGE, unit, known, &mut ExpandedRows::default(), &mut findings),
             findings,
         )
     });
@@ -69,7 +69,7 @@ fn spans_name_the_place_of_each_record_by_slot() {
     let page = TestPage::new(PageType::Data).record(&first).slot(0).record(&second).finish();
     let mut audit = Audit::default();
     audit
-        .page(Page::new(&page), PAGE, &unit(Shape::Heap), KNOWN, (&mut ExpandedRows::default(), &mut Vec::new()))
+        .page(Page::new(&page), PAGE, &unit(Shape::Heap), KNOWN, &mut ExpandedRows::default(), &mut Vec::new())
         .unwrap();
     let bytes: Vec<&[u8]> = audit.spans().iter().map(|span| span.of(Page::new(&page))).collect();
     assert_eq!(bytes, [&first[..], &[], &second]);

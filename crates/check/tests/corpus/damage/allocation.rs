@@ -5,6 +5,11 @@ use std::collections::BTreeSet;
 use super::*;
 
 pub fn kinds() -> Vec<(&'static str, Damage)> {
+    [bits(), claims(), chains(), pointers(), whole_pages()].concat()
+}
+
+/// Damage to single bytes and bits of PFS, GAM and SGAM pages.
+fn bits() -> Vec<(&'static str, Damage)> {
     vec![
         ("PFS byte of a leaf cleared", |image, facts| {
             let [_, page, right] = middle(&facts.clustered);
@@ -67,6 +72,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             flip_map(image, 3, extent);
             vec![(8904, extent * 8), (8913, extent * 8), (8913, extent * 8)]
         }),
+    ]
+}
+
+/// Damage to what IAM pages claim.
+fn claims() -> Vec<(&'static str, Damage)> {
+    vec![
         ("extent claimed by two IAM pages", |image, facts| {
             let extent = owned_extent(image, facts);
             flip_map(image, facts.nonclustered.unit.first_iam.page, extent);
@@ -136,6 +147,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             set_pfs(image, 2, 0);
             vec![(8948, 2)]
         }),
+    ]
+}
+
+/// Damage to IAM chains, and claims beyond the end of the file.
+fn chains() -> Vec<(&'static str, Damage)> {
+    vec![
         ("IAM chain cyclic", |image, facts| {
             let iam = facts.clustered.unit.first_iam.page;
             image.edit(iam, |bytes| put_page(bytes, 16, PageId::new(1, iam)));
@@ -159,6 +176,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             // At most 200 extents are listed per IAM page.
             (end..end + 200).map(|extent| (2579, extent * 8)).collect()
         }),
+    ]
+}
+
+/// Damage to pointers to IAM pages, and to what IAM pages name.
+fn pointers() -> Vec<(&'static str, Damage)> {
+    vec![
         ("pgfirstiam zeroed", |image, facts| {
             edit_unit(image, facts.clustered.unit.id, 35, PageId::NONE);
             vec![(2576, 0)]
@@ -215,6 +238,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             });
             vec![(8973, singles[0]), (ANY, 0)]
         }),
+    ]
+}
+
+/// Damage to whole allocation pages, and to the end of the file.
+fn whole_pages() -> Vec<(&'static str, Damage)> {
+    vec![
         ("PFS page zeroed", |image, _| {
             image.edit_unsealed(1, |bytes| bytes.fill(0));
             vec![(8946, 1), (8909, 1), (8998, 0)]
@@ -263,7 +292,7 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             vec![(8946, iam), (8946, 1), (8946, 2), (8946, 6), (5250, 9), (5250, 0)]
         }),
         ("file header in another filegroup", |image, _| {
-            let fields = format::fields::instances_of(&image.page(0), true);
+            let fields = format::instances::instances_of(&image.page(0), true);
             let place = fields.into_iter().find(|field| field.field.name == "FileGroupId").expect("filegroup").bytes;
             image.edit(0, |bytes| bytes[place].copy_from_slice(&7u16.to_le_bytes()));
             // There is one message for the file header and none for the IAM pages, because the catalog and all IAM

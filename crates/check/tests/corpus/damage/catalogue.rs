@@ -5,6 +5,11 @@ use catalog::{AllocUnit, UnitKind};
 use super::*;
 
 pub fn kinds() -> Vec<(&'static str, Damage)> {
+    [rows(), leaves(), roots(), file_headers()].concat()
+}
+
+/// Damage to rows of base tables.
+fn rows() -> Vec<(&'static str, Damage)> {
     vec![
         ("page count negative", |image, facts| {
             edit_unit_bytes(image, facts.clustered.unit.id, 41, &(-5i64).to_le_bytes());
@@ -42,6 +47,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             );
             vec![(7985, first), (5256, first), (5233, page)]
         }),
+    ]
+}
+
+/// Damage to the boot page, and to leaves of base tables.
+fn leaves() -> Vec<(&'static str, Damage)> {
+    vec![
         ("boot page damaged", |image, _| {
             image.edit_unsealed(9, |bytes| bytes.fill(0));
             vec![(5250, 9)]
@@ -93,6 +104,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(next, |bytes| put_page(bytes, 16, PageId::new(1, page)));
             vec![(7988, page)]
         }),
+    ]
+}
+
+/// Damage to roots, and to pages that mdfsck can do without.
+fn roots() -> Vec<(&'static str, Damage)> {
+    vec![
         ("sysrscols: root damaged", |image, _| {
             // The leaf pages are still linked, so all rows are known and other tables have no finding. A server would
             // end its run here.
@@ -129,6 +146,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             expected.extend((right != 0).then_some((8978, right)));
             expected
         }),
+    ]
+}
+
+/// Damage to the file header.
+fn file_headers() -> Vec<(&'static str, Damage)> {
+    vec![
         ("file header whose record says that it is a moved row", |image, _| {
             image.edit(0, |bytes| bytes[offset_of(bytes, 0)] |= 2);
             vec![(5250, 0)]

@@ -3,6 +3,11 @@
 use super::*;
 
 pub fn kinds() -> Vec<(&'static str, Damage)> {
+    [records(), counts(), headers(), whole_pages()].concat()
+}
+
+/// Damage to records and slots.
+fn records() -> Vec<(&'static str, Damage)> {
     vec![
         ("reserved bit of a status byte set", |image, facts| {
             let [_, page, right] = middle(&facts.clustered);
@@ -52,6 +57,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(page, |bytes| put16(bytes, slot_at(2), get16(bytes, slot_at(3))));
             lost(8942, page, right)
         }),
+    ]
+}
+
+/// Damage to the counts in page headers.
+fn counts() -> Vec<(&'static str, Damage)> {
+    vec![
         ("m_freeCnt wrong", |image, facts| {
             let [_, page, right] = middle(&facts.nonclustered);
             image.edit(page, |bytes| put16(bytes, 28, get16(bytes, 28) ^ 0x10));
@@ -102,6 +113,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(page, |bytes| put16(bytes, 58, 2));
             vec![(8927, page)]
         }),
+    ]
+}
+
+/// Damage to other fields of page headers.
+fn headers() -> Vec<(&'static str, Damage)> {
+    vec![
         ("IS_IN_SYSXACT set", |image, facts| {
             let [_, page, _] = middle(&facts.clustered);
             image.edit(page, |bytes| bytes[4] |= 1);
@@ -151,6 +168,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(page, |bytes| bytes[24..28].copy_from_slice(&0x00AB_CDEFu32.to_le_bytes()));
             vec![(2533, page), (8976, page), (8978, right)]
         }),
+    ]
+}
+
+/// Damage to whole pages.
+fn whole_pages() -> Vec<(&'static str, Damage)> {
+    vec![
         ("page zeroed", |image, facts| {
             let [_, page, right] = middle(&facts.clustered);
             image.edit_unsealed(page, |bytes| bytes.fill(0));

@@ -3,6 +3,11 @@
 use super::*;
 
 pub fn kinds() -> Vec<(&'static str, Damage)> {
+    [links(), keys(), whole_pages(), pointers()].concat()
+}
+
+/// Damage to the links of a level.
+fn links() -> Vec<(&'static str, Damage)> {
     vec![
         ("next pointer skips a page", |image, facts| {
             let at = facts.clustered.leaves.len() / 2;
@@ -38,6 +43,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             image.edit(last, |bytes| put_page(bytes, 16, PageId::new(1, first)));
             vec![(8936, first)]
         }),
+    ]
+}
+
+/// Damage to children, levels and keys.
+fn keys() -> Vec<(&'static str, Damage)> {
+    vec![
         ("two children of a parent swapped", |image, facts| {
             let at = facts.clustered.leaves.len() / 2;
             let leaves = facts.clustered.leaves.clone();
@@ -109,6 +120,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             });
             vec![(2512, page)]
         }),
+    ]
+}
+
+/// Damage to whole pages of a tree.
+fn whole_pages() -> Vec<(&'static str, Damage)> {
+    vec![
         ("leftmost leaf zeroed", |image, facts| {
             let leaves = &facts.clustered.leaves;
             image.edit_unsealed(leaves[0], |bytes| bytes.fill(0));
@@ -144,6 +161,12 @@ pub fn kinds() -> Vec<(&'static str, Damage)> {
             expected.extend(facts.nonclustered.leaves.iter().map(|leaf| (8977, *leaf)));
             expected
         }),
+    ]
+}
+
+/// Damage to pointers to roots and children.
+fn pointers() -> Vec<(&'static str, Damage)> {
+    vec![
         ("pgroot to a free page", |image, facts| {
             edit_unit(image, facts.nonclustered.unit.id, 29, PageId::new(1, facts.free_page));
             vec![(8980, facts.free_page), (8979, facts.nonclustered.root)]

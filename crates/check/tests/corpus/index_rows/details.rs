@@ -4,6 +4,11 @@ use super::*;
 
 /// Damage to the order details.
 pub(super) fn details() -> Vec<(&'static str, Damage)> {
+    [values(), rows()].concat()
+}
+
+/// Damage to values and locators.
+fn values() -> Vec<(&'static str, Damage)> {
     vec![
         ("indexed value of a table row changed", |image| {
             let subject = Subject::details(image);
@@ -62,6 +67,12 @@ pub(super) fn details() -> Vec<(&'static str, Damage)> {
             }
             subject.messages(&rows)
         }),
+    ]
+}
+
+/// Rows that are lost or doubled.
+fn rows() -> Vec<(&'static str, Damage)> {
+    vec![
         ("row of an index lost", |image| {
             let subject = Subject::details(image);
             let at = subject.table.at[33];

@@ -14,7 +14,6 @@ use crate::compressed::info::CompressionInfo;
 use crate::compressed::record::{CdHead, CdKind, CdRecord};
 use crate::compressed::value::Codec;
 use crate::record::{VERSION_TAG_BYTES, status};
-use crate::same_shape::BYTES_AFTER;
 use fixed::{Anchored, Short, Values};
 use layouts::Layouts;
 use values::{Column, Row, Stored, Way};
@@ -53,6 +52,9 @@ struct Form {
     has_nulls: bool,
     has_complex: bool,
 }
+
+/// The number of bytes that a buffer must have after its last record, because null bitmaps are read in whole words.
+pub const BYTES_AFTER: usize = size_of::<u64>();
 
 /// The common properties of a page's expanded rows. They exist only if all rows have the same column count, and either
 /// all or none of them are index rows.

@@ -15,10 +15,10 @@ use source::{MemoryFiles, PageSource};
 use trials::mutate::Random;
 
 use super::judge::{Kept, MEMORY};
-use super::sound::{Read, Row, Sound, read};
 use super::{files_of, with_sound};
 use crate::campaigns::Bench;
 use crate::outcome::{Outcome, Verdict};
+use crate::sound::{Read, Row, Sound, read};
 
 /// Memory for the search for pages of the catalog, in bytes.
 const SEARCH_BYTES: usize = 8 << 20;

@@ -9,8 +9,8 @@ use format::{Page, PageBytes, PageId};
 use source::PageSource;
 use trials::mutate::{PageRole, Pages, Random, Survey, seal};
 
-use super::sound::Sound;
 use crate::campaigns::sealed;
+use crate::sound::Sound;
 
 /// The maximum number of damaged pages, not counting adjacent pages.
 const MOST_PAGES: usize = 4;

@@ -21,7 +21,7 @@ use trials::plain::plain;
 
 use super::damage::Damage;
 use super::lost;
-use super::sound::{Read, Row, Sound, Whole, read};
+use crate::sound::{Read, Row, Sound, Whole, read};
 
 /// Memory for lost rows, in bytes.
 pub(super) const MEMORY: usize = 1 << 20;

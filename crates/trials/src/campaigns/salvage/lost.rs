@@ -9,7 +9,7 @@ use rows::salvage::Salvaged;
 use source::{MemoryFiles, PageSource};
 
 use super::damage::Damage;
-use super::sound::{IntegerKey, Read, Whole};
+use crate::sound::{IntegerKey, Read, Whole};
 
 /// Judges the losses of a table. Returns an error that describes the first problem.
 pub(super) fn judge(

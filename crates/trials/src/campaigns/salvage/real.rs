@@ -11,8 +11,8 @@ use rows::Table;
 use source::{MemoryFiles, PageSource};
 use trials::mutate::{PageRole, Pages};
 
-use super::sound::{Sound, Whole};
 use crate::shared::Shared;
+use crate::sound::{Sound, Whole};
 use crate::subject::check_pages;
 
 /// The maximum size of a file, in bytes, because a trial should take only some milliseconds.

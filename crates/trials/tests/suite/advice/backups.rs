@@ -37,6 +37,24 @@ fn pages_of_script(step: &Step) -> BTreeSet<PageId> {
     list.split(',').map(page).collect()
 }
 
+/// The damaged pages of tables, and the indexes with damaged pages.
+fn hurt_places(
+    sound: &MemoryFiles,
+    hurt: &MemoryFiles,
+    database: &catalog::Database,
+) -> (BTreeSet<PageId>, BTreeSet<(i32, i32)>) {
+    let (mut tables, mut indexes) = (BTreeSet::new(), BTreeSet::new());
+    for page in (0..hurt.files()[0].pages).map(|page| PageId::new(1, page)) {
+        if sound.read_page(page) != hurt.read_page(page) {
+            match owner(sound, database, page) {
+                Some((object_id, index_id)) if index_id > 1 => drop(indexes.insert((object_id, index_id))),
+                _ => drop(tables.insert(page)),
+            }
+        }
+    }
+    (tables, indexes)
+}
+
 #[test]
 #[ignore = "full tier: takes seconds"]
 fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() {
@@ -79,16 +97,7 @@ fn exactly_the_damaged_pages_are_restored_from_copies_that_equal_the_original() 
             let kind = [Kind::BitRot, Kind::TornWrite, Kind::SwappedPages, Kind::ZeroedExtent][seed as usize % 4];
             let what = damage(&files, kind, seed).unwrap().what;
             let hurt = open(&files);
-            let mut tables = BTreeSet::new();
-            let mut indexes = BTreeSet::new();
-            for page in (0..hurt.files()[0].pages).map(|page| PageId::new(1, page)) {
-                if sound.read_page(page) != hurt.read_page(page) {
-                    match owner(&sound, &database, page) {
-                        Some((object_id, index_id)) if index_id > 1 => drop(indexes.insert((object_id, index_id))),
-                        _ => drop(tables.insert(page)),
-                    }
-                }
-            }
+            let (tables, indexes) = hurt_places(&sound, &hurt, &database);
             let is_of_system = |page: &PageId| {
                 owner(&sound, &database, *page).is_none_or(|(object_id, _)| database.is_system_table(object_id))
             };

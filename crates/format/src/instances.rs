@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use super::{Count, Field, Part, Place, Structure, Width};
 use crate::bytes::{u8_at, u16_at};
 use crate::compressed::info;
+use crate::fields::{Count, Field, Part, Place, Structure, Width};
 use crate::lob;
 use crate::page::{HEADER_BYTES, PAGE_BYTES, Page, PageBytes, PageType, type_flags};
 use crate::record::{COMPLEX, GHOST_VERSION_BYTES, RecordKind, VERSION_TAG_BYTES, status};
@@ -31,7 +31,7 @@ pub struct FieldInstance {
 impl FieldInstance {
     /// The value of the field as text. `page` must be the page on which the field was found.
     pub fn render(&self, page: &PageBytes) -> String {
-        super::render(self.field, page.get(self.bytes.clone()).unwrap_or_default())
+        crate::render::render(self.field, page.get(self.bytes.clone()).unwrap_or_default())
     }
 }
 
@@ -417,3 +417,6 @@ impl Walk<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

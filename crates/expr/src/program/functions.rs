@@ -4,67 +4,20 @@ mod dates;
 mod math;
 mod strings;
 
-pub(crate) use dates::Part;
-pub(crate) use strings::concat;
+pub(super) use strings::concat;
 
 use crate::Undecided;
 use crate::env::{Cell, Env, Outcome};
+use crate::node::{CallTypes, Func, Node};
 use crate::numeric::exact;
-use crate::program::{CallTypes, Node};
 use crate::value::{Datum, time_unit};
 
-/// A supported function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Func {
-    /// The first argument that is not NULL: isnull and coalesce.
-    Coalesce,
-    Abs,
-    Ascii,
-    Ceiling,
-    Char,
-    CharIndex,
-    Concat,
-    DataLength,
-    DateAdd(Part),
-    DateDiff(Part),
-    DateFromParts,
-    DateName(Part),
-    DatePart(Part),
-    EoMonth,
-    Floor,
-    IsNumeric,
-    Left,
-    Len,
-    Lower,
-    Ltrim,
-    NChar,
-    Negate,
-    BitNot,
-    Power,
-    Replace,
-    Replicate,
-    Reverse,
-    Right,
-    Round,
-    Rtrim,
-    Sign,
-    Space,
-    Sqrt,
-    Square,
-    Str,
-    Stuff,
-    Substring,
-    Trim,
-    Unicode,
-    Upper,
-}
-
-pub(crate) const WRONG: Undecided = Undecided { reason: "a value of an unexpected type" };
+const WRONG: Undecided = Undecided { reason: "a value of an unexpected type" };
 
 /// The most arguments that any function has, except for the variadic functions.
 const MOST_ARGS: usize = 4;
 
-pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
+pub(super) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: &mut Env<'a>) -> Outcome<'a> {
     match func {
         Func::Coalesce => {
             for arg in args {
@@ -123,7 +76,7 @@ pub(crate) fn call<'a>(func: Func, args: &'a [Node], types: &'a CallTypes, env: 
 }
 
 /// The value of an integer argument.
-pub(crate) fn integer(cell: Cell<'_>) -> Result<i64, Undecided> {
+fn integer(cell: Cell<'_>) -> Result<i64, Undecided> {
     if let Datum::Int(value) = cell {
         return Ok(value);
     }

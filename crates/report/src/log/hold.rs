@@ -4,7 +4,7 @@ use catalog::Boot;
 use format::Lsn;
 use log::Transaction;
 
-use crate::log::LogReport;
+use super::LogReport;
 
 /// The reason why a part of the log is still needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,7 +10,7 @@ use format::allocation::{EXTENT_PAGES, FixedPage, IamHeader, PfsByte, bitmap, pf
 use format::{AllocUnitId, Page, PageBytes, PageId};
 use source::PageSource;
 
-use crate::damage::Ids;
+use super::Ids;
 
 /// The maximum number of pages or extents that are examined.
 const MOST_PLACES: usize = 4096;

@@ -10,38 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use format::types::{TypeInfo, xtype};
 
-use crate::database::Database;
-use crate::load::{Loader, variant_value};
-
-/// A boundary between two partitions.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Boundary {
-    /// The type of the value, with its precision or scale. For a NULL, this is the default `TypeInfo`.
-    pub info: TypeInfo,
-    /// The value of the boundary; `None` for NULL.
-    pub value: Option<Box<[u8]>>,
-}
-
-/// A partition function.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct PartitionFunction {
-    /// The name of the partition function.
-    pub name: String,
-    /// The possible lists of boundaries, each ordered by boundary number. There is at most one list, unless
-    /// sysobjvalues also has rows of another class with the ID of this function.
-    pub candidates: Vec<Vec<Boundary>>,
-}
-
-/// A partitioned heap or index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Partitioned {
-    /// The ID of the partition function.
-    pub function_id: i32,
-    /// The ID of the partition scheme.
-    pub scheme_id: i32,
-    /// The column ID of the partitioning column in the table.
-    pub column_id: u32,
-}
+use super::{Loader, variant_value};
+use crate::database::{Boundary, Database, PartitionFunction, Partitioned};
 
 /// The maximum number of boundaries of a partition function, which can have 15,000 partitions. A longer list comes from
 /// a damaged catalog.
@@ -58,7 +28,7 @@ type Candidate = (i32, i32, Option<Boundary>);
 type Candidates = BTreeMap<u64, Vec<Candidate>>;
 
 /// Reads the partition functions, and the heaps and indexes that they partition.
-pub(crate) fn load(loader: &Loader<'_>, database: &mut Database) {
+pub(super) fn load(loader: &Loader<'_>, database: &mut Database) {
     let (mut functions, mut schemes) = (BTreeMap::new(), BTreeSet::new());
     loader.scan(database, (64, "sysclsobjs"), |row| {
         match row.bytes("type") {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::remedy;
+use super::remedy;
 
 /// The reason why no database can be carved out of the named files. Each message is one line that names the file, the
 /// place, the cause and the remedy.

@@ -13,13 +13,14 @@ use format::page::PAGE_BYTES;
 use format::protection::{undo_torn_bits, verify};
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 
+use super::DataFiles;
 use crate::buffer::is_aligned;
 use crate::positioned::{Cache, SharedFile, read_fully_at};
-use crate::{DataFile, DataFiles, FileChange, OpenError, PageSource};
+use crate::{DataFile, FileChange, OpenError, PageSource};
 
 /// The number of bytes at the start of a file that are needed to decide whether it may belong to a snapshot. These
 /// bytes contain all allocation maps of the first GAM interval.
-pub(crate) const START_BYTES: usize = 8 * PAGE_BYTES;
+pub(super) const START_BYTES: usize = 8 * PAGE_BYTES;
 
 /// Page numbers of the allocation maps at the start of every data file: PFS, GAM, SGAM, differential map, minimally
 /// logged map.
@@ -54,24 +55,24 @@ struct Base {
 
 /// Pages of the base that the snapshot uses although they are newer than the snapshot.
 #[derive(Debug, Default)]
-pub(crate) struct Newer {
+pub(super) struct Newer {
     /// The first [`MOST_NEWER`] of the newer pages, in ascending order.
-    pub(crate) pages: Vec<PageId>,
+    pub(super) pages: Vec<PageId>,
     count: u64,
 }
 
 /// An opened file of a snapshot.
 #[derive(Debug)]
-pub(crate) struct SnapshotFile {
-    pub(crate) file: DataFile,
-    pub(crate) handle: SharedFile,
+pub(super) struct SnapshotFile {
+    pub(super) file: DataFile,
+    pub(super) handle: SharedFile,
     /// Whether the file still has its holes.
-    pub(crate) is_sparse: bool,
+    pub(super) is_sparse: bool,
 }
 
 /// Whether a data file belongs to a snapshot, according to its name, its file header, and missing allocation maps.
 /// `start` holds the first bytes of the file; `hole` is the offset of its first hole.
-pub(crate) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool {
+pub(super) fn is_snapshot(path: &Path, start: &[u8], hole: Option<u64>) -> bool {
     let is_lacking = |map: &&usize| start.get(**map * PAGE_BYTES..(**map + 1) * PAGE_BYTES).is_some_and(is_zeros);
     shows_snapshot(path, says_sparse(start), MAPS.iter().filter(is_lacking).count(), hole)
 }
@@ -154,7 +155,7 @@ fn is_zeros(bytes: &[u8]) -> bool {
 ///
 /// # Errors
 /// [`OpenError`] if the snapshot or the base lacks a file, or if a snapshot file has lost its holes.
-pub(crate) fn lay(
+pub(super) fn lay(
     opened: &mut Vec<(DataFile, SharedFile)>,
     mut snapshots: Vec<SnapshotFile>,
 ) -> Result<Option<Snapshot>, OpenError> {
@@ -205,19 +206,19 @@ impl Snapshot {
     }
 
     /// The files of the base that have changed since they were opened.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = FileChange> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = FileChange> {
         self.bases
             .iter()
             .filter_map(|Base { path, file, .. }| file.change(path).map(|kind| FileChange { path: path.clone(), kind }))
     }
 
     /// The base file of the data file with this index.
-    pub(crate) fn base(&self, file: usize) -> Option<&SharedFile> {
+    pub(super) fn base(&self, file: usize) -> Option<&SharedFile> {
         self.bases.get(file).map(|base| &base.file)
     }
 
     /// Makes all further reads bypass the system's cache.
-    pub(crate) fn read_directly(&mut self) -> Result<(), OpenError> {
+    pub(super) fn read_directly(&mut self) -> Result<(), OpenError> {
         for base in &mut self.bases {
             let file = SharedFile::open_with(&base.path, Cache::Bypassed);
             base.direct = Some(file.map_err(|cause| OpenError::Direct { path: base.path.clone(), cause })?);
@@ -228,7 +229,7 @@ impl Snapshot {
     /// Replaces the pages in `pages` that are all zeros by the pages of the base, because they were never copied into
     /// the snapshot. `pages` were read from `offset` of the snapshot file. `filled` receives the index in `pages` of
     /// each replaced page.
-    pub(crate) fn fill(
+    pub(super) fn fill(
         &self,
         file: usize,
         pages: &mut [u8],
@@ -258,7 +259,7 @@ impl Snapshot {
 
     /// The pages of the base that are newer than the snapshot. Pages that cannot be read are skipped; the check reports
     /// them.
-    pub(crate) fn newer(&self, files: &DataFiles) -> &Newer {
+    pub(super) fn newer(&self, files: &DataFiles) -> &Newer {
         self.newer.get_or_init(|| {
             let mut newer = Newer::default();
             let moment = moment(files);

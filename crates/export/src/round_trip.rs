@@ -1,4 +1,4 @@
-//! Reads files back with the library, for many distributions of values across rows, pages and dictionaries.
+//! Reads Parquet files back with the library, for many distributions of values across rows, pages and dictionaries.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;

@@ -10,9 +10,9 @@ use format::record::Record;
 use format::types::xtype;
 use rows::{Origin, column_origins};
 
+use super::{Action, NameKind, PlannedColumn, RowsetPlan};
 use crate::kept::{Kept, Why};
 use crate::letters::Form;
-use crate::plan::{Action, NameKind, PlannedColumn, RowsetPlan};
 
 /// Which names of a base table stay.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub(crate) struct Definitions {
 
 /// The objects whose names and columns stay: base tables and what belongs to them, internal tables, and the queues and
 /// services of every database.
-pub(crate) fn fixed_objects(database: &Database) -> Arc<BTreeSet<i32>> {
+pub(super) fn fixed_objects(database: &Database) -> Arc<BTreeSet<i32>> {
     const LAST_OF_SYSTEM: i32 = 100;
     const QUEUES: [&str; 3] = ["QueryNotificationErrorsQueue", "EventNotificationErrorsQueue", "ServiceBrokerQueue"];
     let is_fixed = |object: &&catalog::Object| {
@@ -91,7 +91,7 @@ const TABLES: [(i32, &str); 9] = [
 ];
 
 /// The plan for a base table or an index on it.
-pub(crate) fn plan(database: &Database, rowset: &Rowset, fixed: &Arc<BTreeSet<i32>>, kept: &mut Kept) -> RowsetPlan {
+pub(super) fn plan(database: &Database, rowset: &Rowset, fixed: &Arc<BTreeSet<i32>>, kept: &mut Kept) -> RowsetPlan {
     let name = database.object_name(rowset.object_id);
     let known = database.columns.get(&rowset.object_id).map(Vec::as_slice).unwrap_or_default();
     let origins = if rowset.index_id > 1 { column_origins(database, rowset) } else { None };

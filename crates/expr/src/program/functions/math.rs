@@ -2,13 +2,13 @@
 
 use format::types::xtype;
 
-use super::{Func, WRONG, integer};
+use super::{WRONG, integer};
 use crate::Undecided;
 use crate::env::{Cell, Env, Outcome};
+use crate::node::{CallTypes, Func};
 use crate::numeric::{
     OVERFLOW, ROUNDED, as_float, exact, fit_decimal, fit_float, fit_integer, fit_money, power_of_ten, rescale,
 };
-use crate::program::CallTypes;
 use crate::types::Ty;
 use crate::value::Datum;
 

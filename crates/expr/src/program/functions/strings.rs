@@ -3,11 +3,11 @@
 
 use format::collation::{CollationId, has_one_byte_per_character};
 
-use super::{Func, WRONG, integer};
+use super::{WRONG, integer};
 use crate::Undecided;
 use crate::compare::{Chars, may_join_previous, same_char};
 use crate::env::{Cell, Env, Outcome, Text, chars};
-use crate::program::{CallTypes, Node};
+use crate::node::{CallTypes, Func, Node};
 use crate::steps::{STEPS_PER_COMPARISON, Steps};
 use crate::value::Datum;
 

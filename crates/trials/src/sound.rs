@@ -12,7 +12,7 @@ use trials::mutate::{PageRole, Pages};
 use trials::plain::plain;
 
 /// A row as plain text.
-pub(super) type Row = Vec<Option<String>>;
+pub(crate) type Row = Vec<Option<String>>;
 
 /// A sound database.
 #[derive(Clone, Copy)]
@@ -28,36 +28,36 @@ pub(crate) struct Sound<'a> {
 
 /// A table of a sound database.
 pub(crate) struct Whole {
-    pub(super) table: Table,
+    pub(crate) table: Table,
     /// The rows of the table, by address.
-    pub(super) rows: BTreeMap<RecordId, Row>,
+    pub(crate) rows: BTreeMap<RecordId, Row>,
     /// The leaf pages or heap pages of the table, according to their page headers, with the partition number.
-    pub(super) leaves: BTreeMap<PageId, i32>,
+    pub(crate) leaves: BTreeMap<PageId, i32>,
     /// The clustering key of the table, if it is a single integer column.
-    pub(super) key: Option<IntegerKey>,
+    pub(crate) key: Option<IntegerKey>,
     /// Whether rows with equal clustering keys have a uniquifier, which is not part of any column.
-    pub(super) has_uniquifier: bool,
+    pub(crate) has_uniquifier: bool,
     /// Whether the row counts in the catalog are right for each partition.
-    pub(super) is_counted: bool,
+    pub(crate) is_counted: bool,
 }
 
 /// A clustering key of one integer.
 #[derive(Clone, Copy)]
-pub(super) struct IntegerKey {
+pub(crate) struct IntegerKey {
     /// The position of the key column in a row.
-    pub(super) at: usize,
-    pub(super) is_descending: bool,
+    pub(crate) at: usize,
+    pub(crate) is_descending: bool,
     /// Whether several rows may have the same key.
-    pub(super) has_equals: bool,
+    pub(crate) has_equals: bool,
 }
 
 /// The result of the normal scan of a table.
-pub(super) struct Read {
-    pub(super) rows: BTreeMap<RecordId, Row>,
-    pub(super) left_out: Vec<(PageId, Why)>,
-    pub(super) reached: PageSet,
-    pub(super) by_partition: Vec<u64>,
-    pub(super) skipped_slots: u64,
+pub(crate) struct Read {
+    pub(crate) rows: BTreeMap<RecordId, Row>,
+    pub(crate) left_out: Vec<(PageId, Why)>,
+    pub(crate) reached: PageSet,
+    pub(crate) by_partition: Vec<u64>,
+    pub(crate) skipped_slots: u64,
 }
 
 /// Reads all tables of a sound lab database. Returns an error if the rows differ from the rows that the lab wrote.
@@ -104,7 +104,7 @@ pub(crate) fn lab_tables(
 
 impl Whole {
     /// Reads a table of a sound database. Returns an error if a part of it cannot be read.
-    pub(super) fn read(files: &MemoryFiles, database: &Database, table: Table) -> Result<Self, String> {
+    pub(crate) fn read(files: &MemoryFiles, database: &Database, table: Table) -> Result<Self, String> {
         let read = read(files, database, &table)?;
         if !read.left_out.is_empty() || read.skipped_slots > 0 {
             return Err(format!("{} cannot be read whole", table.name));
@@ -152,7 +152,7 @@ fn integer_key(database: &Database, table: &Table) -> Option<IntegerKey> {
 }
 
 /// Reads a table by the normal scan.
-pub(super) fn read(source: &dyn PageSource, database: &Database, table: &Table) -> Result<Read, String> {
+pub(crate) fn read(source: &dyn PageSource, database: &Database, table: &Table) -> Result<Read, String> {
     let mut scan = Scan::new(source, database, table, ScanOptions::default());
     let mut reader = Reader::new(source, database, table, ScanOptions::default());
     let mut read = Read {

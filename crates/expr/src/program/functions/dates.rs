@@ -5,63 +5,9 @@ use crate::Undecided;
 use crate::calendar::{self, DATETIME_DAYS, DAYS_TO_1900, LAST_DAY, TICKS_PER_DAY, UNITS_PER_DAY, UNITS_PER_SECOND};
 use crate::env::{Cell, Outcome};
 use crate::moment::moment;
+use crate::node::Part;
 use crate::numeric::OVERFLOW;
 use crate::value::Datum;
-
-/// A date part that depends neither on the language nor on DATEFIRST.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    Year,
-    Quarter,
-    Month,
-    DayOfYear,
-    Day,
-    Week,
-    Hour,
-    Minute,
-    Second,
-    Millisecond,
-    IsoWeek,
-    /// The day of the week, supported only in DATEADD.
-    WeekDay,
-}
-
-impl Part {
-    /// Finds the date part with a name (Microsoft, DATEADD, DATEPART, DATEDIFF).
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "year" | "yy" | "yyyy" => Self::Year,
-            "quarter" | "qq" | "q" => Self::Quarter,
-            "month" | "mm" | "m" => Self::Month,
-            "dayofyear" | "dy" | "y" => Self::DayOfYear,
-            "day" | "dd" | "d" => Self::Day,
-            "week" | "wk" | "ww" => Self::Week,
-            "weekday" | "dw" | "w" => Self::WeekDay,
-            "hour" | "hh" => Self::Hour,
-            "minute" | "mi" | "n" => Self::Minute,
-            "second" | "ss" | "s" => Self::Second,
-            "millisecond" | "ms" => Self::Millisecond,
-            "iso_week" | "isowk" | "isoww" => Self::IsoWeek,
-            _ => return None,
-        })
-    }
-
-    /// Whether the date part is a part of the time of day.
-    pub(crate) fn is_time(self) -> bool {
-        self.units().is_some()
-    }
-
-    /// The length of the date part in units of 100 ns, if it is a part of the time of day.
-    fn units(self) -> Option<i64> {
-        Some(match self {
-            Self::Hour => 3600 * UNITS_PER_SECOND,
-            Self::Minute => 60 * UNITS_PER_SECOND,
-            Self::Second => UNITS_PER_SECOND,
-            Self::Millisecond => 10_000,
-            _ => return None,
-        })
-    }
-}
 
 /// Evaluates DATEPART.
 pub(super) fn part(part: Part, value: Cell<'_>) -> Result<i64, Undecided> {

@@ -1,8 +1,8 @@
 //! Shows field values as text.
 
-use super::{Field, Kind, Names};
 use crate::allocation::PfsByte;
 use crate::bytes::{array_at, u8_at, u16_at, u32_at, unsigned, utf16};
+use crate::fields::{Field, Kind, Names};
 use crate::ids::{Lsn, PageId, RecordId};
 use crate::page::PageType;
 use crate::record::{COMPLEX, RecordKind, status};
@@ -16,7 +16,8 @@ const LIST_ITEMS: usize = 32;
 /// The value of `field` in `bytes` as text. If there are too few bytes for the field's kind, the bytes are shown in hexadecimal.
 ///
 /// ```
-/// use format::fields::{Structure, render};
+/// use format::fields::Structure;
+/// use format::render::render;
 /// let free_count = Structure::PageHeader.fields().iter().find(|field| field.name == "m_freeCnt").unwrap();
 /// assert_eq!(render(free_count, &[0x10, 0x01]), "272");
 /// ```
