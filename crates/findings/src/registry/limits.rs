@@ -6,6 +6,8 @@ use std::fmt::{self, Display, Write};
 
 use sums::wire::{Input, Output, SumsError, Wire};
 
+use super::Basis;
+
 pub use table::*;
 
 #[path = "limits/table.rs"]
@@ -93,6 +95,25 @@ impl Limit {
     pub fn may_follow(&self) -> bool {
         let may = matches!(self.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
         may && !matches!(self.mark, Mark::Root | Mark::Apart)
+    }
+
+    /// Whether the limit may prevent checks that compare `basis`.
+    pub fn may_prevent(&self, basis: Basis) -> bool {
+        match self.subject() {
+            "references" | "broker" => basis == Basis::Catalog,
+            "constraint" | "identity" => basis == Basis::Constraint,
+            _ => true,
+        }
+    }
+
+    /// Whether a part of the catalog could not be read.
+    pub fn is_of_catalog(&self) -> bool {
+        self.subject() == "catalog"
+    }
+
+    /// The first word of the id.
+    fn subject(&self) -> &'static str {
+        self.id.split('.').next().unwrap_or_default()
     }
 
     /// The reason text, in which each `{}` is replaced by the next of `values`.
