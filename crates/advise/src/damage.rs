@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Database, IndexType, UnitKind};
-use findings::registry::{Phase, Repair, ReportOrder};
-use findings::{Finding, Owner, Report, Value};
+use findings::registry::damage::{Damage as Kind, Iam, Index, Map, Reference, Row, Structure};
+use findings::{Finding, Owner, Report, Value, registry};
 use format::allocation::{EXTENT_PAGES, FixedPage};
 use format::{PageId, RecordId};
 use source::{DataFile, PageSource};
@@ -25,22 +25,8 @@ const MOST_ROWS: usize = 50;
 /// The object type of an indexed view, which can be rebuilt from its tables.
 const VIEW: &str = "V";
 
-/// The check ID of message 8998, which a damaged map causes. The message names the first page of the map's interval,
-/// although this page is not damaged.
-const INTERVAL_UNCHECKED: &str = "allocation.interval-unchecked";
-
-/// The check ID of message 2576. If no page points to an IAM page, the message names (0:0) as the page before the IAM
-/// page.
-const IAM_UNNAMED: &str = "iam.prev-unseen";
-
-/// The check ID of message 8964.
-const LOB_UNREFERENCED: &str = "lob.unreferenced";
-
-/// The check ID of message 8905.
-const EXTENT_UNOWNED: &str = "allocation.extent-unowned";
-
-/// A finding that something is missing or inconsistent: its check ID, and the pages that it names.
-type Missing = (&'static str, [Option<PageId>; 2]);
+/// A finding that something is missing or inconsistent: its kind, its check ID, and the pages that it names.
+type Missing = (Kind, &'static str, [Option<PageId>; 2]);
 
 /// The maximum number of pages, named by findings, that are examined per table.
 const MOST_MISSING: usize = 4096;
@@ -183,7 +169,7 @@ impl Damage {
         let unowned = std::mem::take(&mut self.unowned_extents);
         for (object_id, lost) in lost_extents::of(source, database, &unowned) {
             let table = self.tables.entry(object_id).or_default();
-            table.ids.insert(EXTENT_UNOWNED);
+            table.ids.insert(registry::EXTENT_UNOWNED.id);
             // If lost extents belong to the clustered index, its page links still lead to their rows, so the off-row
             // values of these rows are referenced.
             if lost.has_keys {
@@ -196,7 +182,7 @@ impl Damage {
                 self.unowned.pages.retain(|extent| !extents.contains(extent));
             }
         }
-        if self.unowned.pages.is_empty() && self.unowned.ids.iter().all(|id| *id == EXTENT_UNOWNED) {
+        if self.unowned.pages.is_empty() && self.unowned.ids.iter().all(|id| *id == registry::EXTENT_UNOWNED.id) {
             self.unowned = CatalogDamage::default();
         }
     }
@@ -207,17 +193,18 @@ impl Damage {
         let maps = &mut self.maps;
         self.tables.retain(|&object_id, table| {
             let named: BTreeSet<PageId> =
-                table.missing.iter().flat_map(|(_, pages)| pages).flatten().copied().collect();
+                table.missing.iter().flat_map(|(.., pages)| pages).flatten().copied().collect();
             let is_free = |page: &PageId| maps::is_called_free(source, database, *page, object_id);
             let free: BTreeSet<PageId> = named.into_iter().take(MOST_MISSING).filter(is_free).collect();
             if free.is_empty() {
                 return true;
             }
             // Off-row values seem unreferenced because the rows that refer to them are on the pages marked as free.
-            let explains = |(id, pages): &&Missing| {
-                *id == LOB_UNREFERENCED || pages.iter().flatten().any(|page| free.contains(page))
+            let explains = |(kind, _, pages): &&Missing| {
+                *kind == Kind::Reference(Reference::Unreferenced)
+                    || pages.iter().flatten().any(|page| free.contains(page))
             };
-            let explained: Ids = table.missing.iter().filter(explains).map(|(id, _)| *id).collect();
+            let explained: Ids = table.missing.iter().filter(explains).map(|(_, id, _)| *id).collect();
             let is_all = table.missing.iter().all(|missing| explains(&missing));
             maps.mark(object_id, free, if is_all { &table.ids } else { &explained });
             if is_all {
@@ -290,53 +277,53 @@ impl Damage {
     pub(crate) fn add(&mut self, finding: &Finding, database: &Database) {
         let check = finding.check;
         let owner = finding.owner.filter(|owner| owner.object_id != 0);
-        if check.phase == Phase::Container {
+        if check.damage == Kind::Container {
             self.container.insert(check.id);
             return;
         }
-        if check.id == INTERVAL_UNCHECKED {
+        // The finding names the first page of the damaged map's interval, although this page is not damaged.
+        if check.damage == Kind::Map(Map::Interval) {
             self.unchecked_intervals.insert(check.id);
             return;
         }
         if self.maps.take(finding) {
             return;
         }
-        if check.id == IAM_UNNAMED && owner.is_none() {
+        // If no page points to an IAM page, the finding names (0:0) as the page before the IAM page.
+        if check.damage == Kind::Iam(Iam::Previous) && owner.is_none() {
             self.unowned.ids.insert(check.id);
             self.unowned.pages.extend(finding.ref_page);
             return;
         }
-        if let Some(page) =
-            finding.page.filter(|page| !page.is_none() && FixedPage::at(*page).is_some() && is_about_page(finding))
-        {
+        let is_fixed = |page: &PageId| !page.is_none() && FixedPage::at(*page).is_some() && check.is_about_its_page();
+        if let Some(page) = finding.page.filter(is_fixed) {
             self.fixed.entry(page).or_default().insert(check.id);
             return;
         }
-        if matches!(check.id, "iam.extent-out-of-range" | "iam.pointer-out-of-range")
-            && finding.page.is_some_and(|page| self.cut_files.contains(&page.file))
+        if check.damage == Kind::Iam(Iam::Range) && finding.page.is_some_and(|page| self.cut_files.contains(&page.file))
         {
             self.other.add(finding);
             return;
         }
-        let is_of_catalog = matches!(check.phase, Phase::Primitive | Phase::Metadata | Phase::Catalog);
-        let is_columnstore = check.id.starts_with("columnstore.");
+        let is_columnstore = check.damage == Kind::Columnstore;
         let Some(owner) = owner else {
-            match finding.page.filter(|_| check.phase == Phase::Page || check.id == "iam.unreadable") {
+            match finding.page.filter(|_| check.damage.is_of_whole_page()) {
                 Some(page) => drop(self.nameless.entry(page).or_default().insert(check.id)),
-                None if is_of_catalog => self.catalog.add(finding),
+                None if check.damage.is_of_catalog() => self.catalog.add(finding),
                 None => {
-                    self.unowned_extents.extend(finding.page.filter(|_| check.id == EXTENT_UNOWNED));
+                    let is_extent = check.damage == Kind::Map(Map::UnownedExtent);
+                    self.unowned_extents.extend(finding.page.filter(|_| is_extent));
                     self.unowned.add(finding);
                 }
             }
             return;
         };
         let object_id = owner.object_id;
-        if check.phase == Phase::Counts {
+        if check.damage == Kind::Counts {
             self.counts.entry(object_id).or_default().insert(check.id);
             return;
         }
-        if is_of_catalog && !is_columnstore {
+        if check.damage.is_of_catalog() && !is_columnstore {
             // A finding about catalog rows names the object that the rows describe, not the system table. Still, it
             // counts as damage of the catalog.
             self.catalog.add(finding);
@@ -351,7 +338,7 @@ impl Damage {
         if let Some(fault) = row_fault(finding) {
             let rows = self.rows.entry((object_id, fault)).or_default();
             rows.ids.insert(check.id);
-            rows.count += u64::from(!check.follows_from_another());
+            rows.count += u64::from(!check.policy.follows);
             if let Some((page, slot)) = finding.page.zip(finding.slot).filter(|_| rows.records.len() < MOST_ROWS) {
                 rows.records.insert(RecordId { page, slot });
             }
@@ -362,8 +349,9 @@ impl Damage {
         if is_of_view || owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore) {
             self.indexes.entry((object_id, owner.index_id)).or_default().insert(check.id);
             let [missing, surplus] = self.index_rows.entry((object_id, owner.index_id)).or_default();
-            *missing += u64::from(check.id == "index.row-missing");
-            *surplus += u64::from(check.id == "index.row-surplus");
+            let is = |row: Index| check.damage == Kind::Index(row) && !check.policy.follows;
+            *missing += u64::from(is(Index::RowMissing));
+            *surplus += u64::from(is(Index::RowSurplus));
             self.index_pages.extend(finding.page.map(|page| (page, (object_id, owner.index_id))));
             return;
         }
@@ -408,35 +396,29 @@ fn is_rebuilt(kind: Option<IndexType>) -> bool {
     matches!(kind, Some(IndexType::Nonclustered | IndexType::NonclusteredColumnstore))
 }
 
-/// Whether a finding reports damage of the page that it names. All other findings report that something is missing, or
-/// that a reference to the page is wrong.
-fn is_about_page(finding: &Finding) -> bool {
-    matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Allocation)
-}
-
 fn row_fault(finding: &Finding) -> Option<RowFault> {
+    let Kind::Row(row) = finding.check.damage else { return None };
     let text = |name: &str| match finding.value(name) {
         Some(Value::Text(text)) => text.clone(),
         _ => String::new(),
     };
-    match finding.check.id {
-        "column.purity" => Some(RowFault::Purity { column: text("column") }),
-        "column.null" | "column.computed-value" => Some(RowFault::Column),
-        "partition.wrong" | "partition.wrong-detail" => Some(RowFault::Partition),
-        id if id.starts_with("constraint.") => Some(RowFault::Constraint { name: text("constraint") }),
-        _ => None,
-    }
+    Some(match row {
+        Row::Purity => RowFault::Purity { column: text("column") },
+        Row::Column => RowFault::Column,
+        Row::Partition => RowFault::Partition,
+        Row::Constraint => RowFault::Constraint { name: text("constraint") },
+    })
 }
 
 impl CatalogDamage {
     fn add(&mut self, finding: &Finding) {
-        self.ids.insert(finding.check.id);
-        let is_place =
-            |page: &PageId| !page.is_none() && (is_about_page(finding) || finding.check.phase == Phase::Primitive);
+        let check = finding.check;
+        self.ids.insert(check.id);
+        let is_place = |page: &PageId| !page.is_none() && (check.is_about_its_page() || check.is_primitive());
         match finding.page.filter(is_place) {
             Some(page) => {
                 self.pages.insert(page);
-                self.critical |= finding.check.phase == Phase::Primitive;
+                self.critical |= check.is_primitive();
             }
             None => self.is_logical = true,
         }
@@ -449,49 +431,53 @@ impl TableDamage {
         self.ids.insert(check.id);
         self.rowsets.extend(finding.owner.map(|owner| owner.partition_id));
         let page = finding.page.filter(|page| !page.is_none());
-        if !check.follows_from_another() {
-            self.missing.insert((check.id, [page, finding.ref_page]));
+        if !check.policy.follows {
+            self.missing.insert((check.damage, check.id, [page, finding.ref_page]));
         }
         let has_keys = |owner: Owner| owner.index_id == 1 && owner.kind == Some(UnitKind::InRow);
-        if matches!(check.id, "key.order" | "key.duplicate" | "tree.high-key" | "tree.low-key") {
-            // A parent page stores the key range of its child. If the range and the keys disagree, either page may be
-            // wrong, so both pages are added.
-            self.keys.extend(page.into_iter().chain(finding.ref_page).filter(|page| !page.is_none()));
-        }
-        match check.phase {
-            // Without the IAM pages, heap rows and off-row values are not found, not even by a rebuild.
-            Phase::Allocation if check.id.starts_with("iam.") && !finding.owner.is_some_and(has_keys) => {
+        match check.damage {
+            Kind::Iam(Iam::Page | Iam::Chain | Iam::Previous | Iam::Range | Iam::OfOther) => {
                 self.is_in_allocation = true;
-                let maps = [page, finding.ref_page].into_iter().flatten();
-                let maps: Vec<PageId> = maps.filter(|page| !page.is_none() && FixedPage::at(*page).is_none()).collect();
-                self.pages.extend(&maps);
-                self.needed_maps.extend(maps);
+                if finding.owner.is_some_and(has_keys) {
+                    self.unseen_maps.extend(page);
+                } else {
+                    // Without the IAM pages, heap rows and off-row values are not found, not even by a rebuild.
+                    let maps = [page, finding.ref_page].into_iter().flatten();
+                    let is_iam = |page: &PageId| !page.is_none() && FixedPage::at(*page).is_none();
+                    let maps: Vec<PageId> = maps.filter(is_iam).collect();
+                    self.pages.extend(&maps);
+                    self.needed_maps.extend(maps);
+                }
             }
-            Phase::Allocation => {
-                self.is_in_allocation = true;
-                self.unseen_maps.extend(page.filter(|_| check.id.starts_with("iam.")));
-            }
-            Phase::Page | Phase::Record | Phase::Column if check.repair != Repair::Rebuild => self.pages.extend(page),
-            Phase::Log => self.pages.extend(page),
-            Phase::CrossPage => match check.id {
-                "iam.invalid" => self.is_in_allocation = true,
-                "page.unseen" | "page.of-other-unit" => self.pages.extend(page),
-                "heap.forward-mismatch" | "heap.forward-shared" | "heap.stub-without-row" | "heap.row-without-stub" => {
-                    // Either the page with the stub or the page with the forwarded row is wrong, but the finding does
-                    // not show which one.
-                    self.values.extend(page.into_iter().chain(finding.ref_page));
-                }
-                _ if check.listed == ReportOrder::ByPage && check.repair == Repair::AllowDataLoss => {
-                    self.values.extend(page.into_iter().chain(finding.ref_page));
-                }
-                _ => {
-                    self.is_in_structure = true;
-                    self.consequences.extend(page);
-                }
-            },
-            Phase::OffRow => self.values.extend(page.into_iter().chain(finding.ref_page)),
-            _ => self.is_in_structure = true,
+            Kind::Map(_) | Kind::Iam(Iam::Unchecked) => self.is_in_allocation = true,
+            Kind::Page | Kind::Record | Kind::Misplaced | Kind::Log => self.pages.extend(page),
+            // Either of the two pages is wrong, but the finding does not show which one.
+            Kind::Reference(Reference::Child | Reference::Forward | Reference::OffRow | Reference::Unreferenced)
+            | Kind::Iam(Iam::ListedTwice) => self.values.extend(page.into_iter().chain(finding.ref_page)),
+            Kind::Structure(structure) => self.add_structure(structure, page, finding.ref_page),
+            Kind::Index(Index::RowMissing | Index::RowSurplus | Index::Xml) => self.is_in_structure = true,
+            // Damage of these kinds is not in a table's pages: the caller handles it.
+            Kind::Row(_) | Kind::Columnstore | Kind::Counts | Kind::Primitive | Kind::Catalog | Kind::Container => {}
         }
+    }
+
+    fn add_structure(&mut self, structure: Structure, page: Option<PageId>, ref_page: Option<PageId>) {
+        self.is_in_structure = true;
+        match structure {
+            Structure::Keys => self.add_keys(page, ref_page),
+            Structure::KeyRange => {
+                self.add_keys(page, ref_page);
+                self.consequences.extend(page);
+            }
+            Structure::Links => self.consequences.extend(page),
+            Structure::EmptyPage | Structure::GhostCount | Structure::BuildRemains => {}
+        }
+    }
+
+    /// A parent page stores the key range of its child. If the range and the keys disagree, either page may be wrong, so
+    /// both pages are added.
+    fn add_keys(&mut self, page: Option<PageId>, ref_page: Option<PageId>) {
+        self.keys.extend(page.into_iter().chain(ref_page).filter(|page| !page.is_none()));
     }
 
     /// Removes findings that are only consequences of other damage. If pages of the table are damaged, wrong links and

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use findings::registry;
 use format::PageId;
 use script::{comment, quote, quote_text};
 
@@ -10,9 +11,6 @@ use crate::keys;
 use crate::request::Request;
 use crate::statements::{self, BY_HAND, are_plain, commented, is_plain};
 use crate::step::{Action, Step};
-
-/// The check ID of message 8927.
-const GHOST_COUNT: &str = "page.ghost-count";
 
 /// The steps before the restore, and the steps after it. Indexes of damaged tables are rebuilt after the restore, from
 /// the restored rows.
@@ -246,7 +244,7 @@ fn rebuild_table(request: &Request<'_>, object_id: i32, damage: &TableDamage) ->
         parts => format!("{} partitions of {object}", parts.len()),
     };
     let mut step = Step::new(Action::RebuildTable, format!("Rebuild {what}"));
-    let is_only_counted = damage.ids.iter().all(|id| *id == GHOST_COUNT);
+    let is_only_counted = damage.ids.iter().all(|id| *id == registry::PAGE_GHOST_COUNT.id);
     step.reason = match damage.is_in_structure {
         true if is_only_counted => {
             "The header of a page has a wrong number of ghost records; all rows of the page are sound.".to_owned()

@@ -1,8 +1,12 @@
 //! Tests that the finding of every check in the registry causes at least one step, for all kinds of pages and objects
 //! that the finding can name.
 
+mod first_steps;
+
+use std::path::PathBuf;
+
 use check::Silent;
-use findings::registry::{self, Check, Phase};
+use findings::registry::{self, Check};
 use findings::{Finding, Options, Owner, Report};
 use format::{AllocUnitId, PageId};
 use lab::{Version, orders};
@@ -26,7 +30,8 @@ struct Bench {
     database: catalog::Database,
     definitions: Definitions,
     report: Report,
-    _folder: tempfile::TempDir,
+    files: Vec<PathBuf>,
+    folder: tempfile::TempDir,
 }
 
 impl Bench {
@@ -38,26 +43,30 @@ impl Bench {
         let report = check::run(&source, &database, &Options { max_threads: 1, ..Options::default() }, &Silent);
         assert!(report.findings.is_empty());
         let definitions = Definitions::load(&source, &database);
-        Self { source, database, definitions, report, _folder: folder }
+        Self { source, database, definitions, report, files: written.files, folder }
     }
 
-    fn steps(&self, finding: &Finding) -> Vec<Step> {
-        let mut damage = Damage::default();
-        damage.add(finding, &self.database);
-        damage.settle();
-        let request = Request {
+    fn request(&self) -> Request<'_> {
+        Request {
             report: &self.report,
             source: &self.source,
             database: &self.database,
             script: Script::new(&self.database, &self.definitions),
             backups: None,
             paths: "a.mdf",
-        };
-        match finding.check.phase {
+        }
+    }
+
+    fn steps(&self, finding: &Finding) -> Vec<Step> {
+        let mut damage = Damage::default();
+        damage.add(finding, &self.database);
+        damage.settle();
+        let request = self.request();
+        match finding.check.is_of_container() {
             // Only a backup has a container, so a finding about a container is tested with the plan for a damaged
             // backup.
-            Phase::Container => of_backup::plan(&request, &damage, Vec::new()).steps,
-            _ => of_damage(&request, &damage).steps,
+            true => of_backup::plan(&request, &damage, Vec::new()).steps,
+            false => of_damage(&request, &damage).steps,
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use sums::spill::{Item, Reader, TempStore, read_item, write_item};
 
 use crate::finding::Finding;
-use crate::registry::{Class, Phase, Repair};
+use crate::registry::{Class, Repair};
 
 /// Numbers of errors, by the categories of CHECKDB's summary lines.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -76,9 +76,9 @@ impl Group {
 
     /// The sort key of a finding's group. Groups are listed in the order of their keys.
     pub fn key(finding: &Finding) -> (bool, Option<i32>) {
-        match finding.check.phase {
-            Phase::Primitive => (false, None),
-            _ => (true, finding.object_id()),
+        match finding.check.is_primitive() {
+            true => (false, None),
+            false => (true, finding.object_id()),
         }
     }
 

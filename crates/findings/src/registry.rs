@@ -1,14 +1,21 @@
 //! The registry of checks, with one row per check. The messages, `mdfsck explain`, docs/checks.md and the tests are all
 //! based on it.
 
+pub mod damage;
 pub mod limits;
+#[cfg(test)]
+mod outside;
+mod questions;
 mod table;
 
 use std::fmt;
 
+pub use damage::Damage;
+pub use questions::{Basis, CauseRank};
 pub use table::*;
 
-/// A phase of a run. The phase determines what its checks examine, and when these checks are made.
+/// A phase of a run. The phase determines what its checks examine, and when these checks are made. Other crates do not
+/// name phases: they ask [`Check`], whose methods say what is asked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// The leaf chains of the base tables that are needed to find all other tables.
@@ -163,6 +170,10 @@ pub struct Policy {
     /// Whether the finding only refers to another message that says what is wrong with the page. Without that message,
     /// the finding is no proof.
     pub is_explained: bool,
+    /// Whether the finding only supplements another finding, and this other finding says what is wrong.
+    pub follows: bool,
+    /// Whether the action of the check only refers to other findings, whose actions say what to do.
+    pub is_remedied_elsewhere: bool,
 }
 
 impl Policy {
@@ -183,6 +194,8 @@ impl Policy {
             is_of_checkcatalog: false,
             is_mended_by_rebuild: false,
             is_explained: false,
+            follows: false,
+            is_remedied_elsewhere: false,
         }
     }
 
@@ -216,6 +229,16 @@ impl Policy {
     pub const fn explained(self) -> Self {
         Self { is_explained: true, ..self }
     }
+
+    /// The finding supplements another finding.
+    pub const fn follows(self) -> Self {
+        Self { follows: true, ..self }
+    }
+
+    /// The actions of other checks say what to do.
+    pub const fn remedied_elsewhere(self) -> Self {
+        Self { is_remedied_elsewhere: true, ..self }
+    }
 }
 
 /// IDs of removed checks; new checks must not reuse them.
@@ -237,6 +260,8 @@ pub struct Check {
     pub state: u8,
     /// The phase in which the check is made.
     pub phase: Phase,
+    /// What is damaged. The steps of a repair depend on it.
+    pub damage: Damage,
     /// How CHECKDB's summary counts the message.
     pub class: Class,
     /// Minimum repair.
@@ -265,12 +290,6 @@ impl Check {
     pub fn find(key: &str) -> Vec<&'static Check> {
         let number = key.trim_start_matches("Msg").trim().parse::<u16>().ok();
         ALL.iter().copied().filter(|check| check.id == key || number == Some(check.msg)).collect()
-    }
-
-    /// Returns whether a finding of this check only supplements another finding, and this other finding says what is
-    /// wrong.
-    pub fn follows_from_another(&self) -> bool {
-        ["Another message", "See "].iter().any(|start| self.cause.starts_with(start))
     }
 }
 
@@ -330,8 +349,7 @@ mod tests {
 
     #[test]
     fn findings_that_only_add_to_another_say_so() {
-        let following: Vec<&str> =
-            ALL.iter().filter(|check| check.follows_from_another()).map(|check| check.id).collect();
+        let following: Vec<&str> = ALL.iter().filter(|check| check.policy.follows).map(|check| check.id).collect();
         let expected = [
             "allocation.interval-unchecked",
             "allocation.extent-owner",
@@ -343,6 +361,16 @@ mod tests {
             "partition.wrong-detail",
         ];
         assert_eq!(following, expected);
+    }
+
+    #[test]
+    fn the_flags_of_a_row_agree_with_its_sentences() {
+        for check in ALL {
+            let names_another = ["Another message", "See "].iter().any(|start| check.cause.starts_with(start));
+            assert_eq!(check.policy.follows, names_another, "{}: {}", check.id, check.cause);
+            let refers = check.action.starts_with("See ");
+            assert_eq!(check.policy.is_remedied_elsewhere, refers, "{}: {}", check.id, check.action);
+        }
     }
 
     #[test]

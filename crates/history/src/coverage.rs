@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use findings::Report;
-use findings::registry::Phase;
+use findings::registry::Basis;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::doubts::Doubts;
@@ -93,7 +93,7 @@ pub(crate) fn write_relations(
     for finding in report.findings.iter().chain(report.demoted.iter()) {
         let Some(owner) = finding.owner.filter(|owner| owner.object_id != 0) else { continue };
         found.insert((owner.object_id, owner.index_id));
-        if !matches!(finding.check.phase, Phase::Counts | Phase::Catalog) && owner.index_id <= 1 {
+        if !finding.check.is_of_description() && owner.index_id <= 1 {
             damaged.insert(owner.object_id);
         }
     }
@@ -101,8 +101,9 @@ pub(crate) fn write_relations(
     let mut judged: BTreeMap<Judged, Vec<i64>> = BTreeMap::new();
     for (rowset, object) in report.rowsets.iter().zip(&objects.of_report) {
         let id = rowset.object_id;
-        let mut judge = |kind, phase: Phase, is_found: bool| {
-            let verdict = match (is_found, has_ended_early || doubts.concern(phase, Some(id))) {
+        let is_in_doubt = has_ended_early || doubts.concern(Basis::Several, Some(id));
+        let mut judge = |kind, is_found: bool| {
+            let verdict = match (is_found, is_in_doubt) {
                 (true, _) => "findings",
                 (false, true) => NOT_VERIFIED,
                 (false, false) => SOUND,
@@ -110,10 +111,10 @@ pub(crate) fn write_relations(
             judged.entry((kind, verdict)).or_default().push(*object);
         };
         let is_found = found.contains(&(id, rowset.index_id));
-        judge("unit", Phase::CrossPage, is_found);
+        judge("unit", is_found);
         let is_user_index = rowset.index_id > 1 && !asked.no_index;
         if is_user_index {
-            judge("pair", Phase::CrossRow, is_found || damaged.contains(&id));
+            judge("pair", is_found || damaged.contains(&id));
         }
     }
     for (judged, objects) in judged {
@@ -122,7 +123,7 @@ pub(crate) fn write_relations(
     if asked.is_whole()
         && !has_ended_early
         && !is_open
-        && report.not_verified.iter().all(|entry| !entry.limit.id.starts_with("catalog."))
+        && report.not_verified.iter().all(|entry| !entry.limit.is_of_catalog())
     {
         // Objects that the catalog no longer lists were dropped from the database.
         let listed: HashSet<i64> = objects.listed.iter().map(|(object, _)| *object).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use findings::registry::Phase;
+use findings::registry::Basis;
 use findings::registry::limits::{Limit, LimitKind, WINDOW_OPEN};
 use findings::{NotVerified, Report};
 
@@ -37,30 +37,21 @@ impl Doubts {
         doubts
     }
 
-    /// Whether an unverified place may affect the checks of `phase` in the object `object_id`, or in any object if
-    /// `object_id` is `None`.
-    pub(crate) fn concern(&self, phase: Phase, object_id: Option<i32>) -> bool {
+    /// Whether an unverified place may affect the checks that compare `basis` in the object `object_id`, or in any object
+    /// if `object_id` is `None`.
+    pub(crate) fn concern(&self, basis: Basis, object_id: Option<i32>) -> bool {
         let of_object = object_id.and_then(|id| self.of_objects.get(&id)).into_iter().flatten();
         let of_any = self.of_objects.values().flatten().filter(|_| object_id.is_none());
-        of_object.chain(of_any).any(|limit| is_about(limit, phase))
+        of_object.chain(of_any).any(|limit| limit.may_prevent(basis))
             || self.of_all.iter().any(|limit| {
                 // A check of a single page or record needs no other page. An unverified place elsewhere does not affect
                 // it.
-                let is_by_itself = matches!(phase, Phase::Page | Phase::Record) && object_id.is_some();
+                let is_by_itself = basis == Basis::OnePage && object_id.is_some();
                 // The limit for an open time window does not affect the pages that were already read.
                 let is_of_place = limit.id != WINDOW_OPEN.id
                     && matches!(limit.kind, LimitKind::Damaged | LimitKind::Unreadable | LimitKind::NotGiven);
-                is_about(limit, phase) && (is_of_place || !is_by_itself)
+                limit.may_prevent(basis) && (is_of_place || !is_by_itself)
             })
-    }
-}
-
-/// Whether a limit can prevent the checks of `phase`.
-fn is_about(limit: &Limit, phase: Phase) -> bool {
-    match limit.id.split('.').next().unwrap_or_default() {
-        "references" | "broker" => matches!(phase, Phase::Catalog | Phase::Metadata),
-        "constraint" | "identity" => phase == Phase::Constraint,
-        _ => true,
     }
 }
 
@@ -98,8 +89,8 @@ mod tests {
     fn a_doubt_is_about_the_object_that_it_names() {
         let report = report(vec![entry("sales.Orders.IX_1", &limits::INDEX_ROWS_FORM)]);
         let doubts = Doubts::of(&report);
-        assert!(doubts.concern(Phase::CrossRow, Some(2)) && !doubts.concern(Phase::CrossRow, Some(1)));
-        assert!(doubts.concern(Phase::CrossPage, None), "of an unknown object it may be");
+        assert!(doubts.concern(Basis::Several, Some(2)) && !doubts.concern(Basis::Several, Some(1)));
+        assert!(doubts.concern(Basis::Several, None), "of an unknown object it may be");
     }
 
     #[test]
@@ -109,9 +100,9 @@ mod tests {
             RowsetCounts { object_id: 4, schema: "dbo".into(), name: "Order".into(), ..RowsetCounts::default() };
         report.rowsets.push(order);
         let doubts = Doubts::of(&report);
-        assert!(doubts.concern(Phase::CrossRow, Some(4)), "its index s");
-        assert!(doubts.concern(Phase::CrossRow, Some(3)), "the table [Order.s]");
-        assert!(!doubts.concern(Phase::CrossRow, Some(1)));
+        assert!(doubts.concern(Basis::Several, Some(4)), "its index s");
+        assert!(doubts.concern(Basis::Several, Some(3)), "the table [Order.s]");
+        assert!(!doubts.concern(Basis::Several, Some(1)));
     }
 
     #[test]
@@ -119,33 +110,33 @@ mod tests {
         let of = |objects| NotVerified { objects, ..entry("dbo.Order.s", &limits::INDEX_ROWS_FORM) };
         let doubts = |objects| Doubts::of(&report(vec![of(objects)]));
         let index = doubts(vec![4]);
-        assert!(index.concern(Phase::CrossRow, Some(4)), "index s of dbo.Order, which the run does not list");
-        assert!(!index.concern(Phase::CrossRow, Some(3)), "the table [Order.s]");
+        assert!(index.concern(Basis::Several, Some(4)), "index s of dbo.Order, which the run does not list");
+        assert!(!index.concern(Basis::Several, Some(3)), "the table [Order.s]");
         let both = doubts(vec![3, 4]);
-        assert!(both.concern(Phase::CrossRow, Some(3)) && both.concern(Phase::CrossRow, Some(4)));
-        assert!(!both.concern(Phase::CrossRow, Some(1)), "another table");
-        assert!(doubts(Vec::new()).concern(Phase::CrossRow, Some(3)), "without ids the text decides");
+        assert!(both.concern(Basis::Several, Some(3)) && both.concern(Basis::Several, Some(4)));
+        assert!(!both.concern(Basis::Several, Some(1)), "another table");
+        assert!(doubts(Vec::new()).concern(Basis::Several, Some(3)), "without ids the text decides");
     }
 
     #[test]
     fn a_doubt_without_an_object_is_about_all() {
         let report = report(vec![entry("database", &limits::CATALOG_BOOT_PAGE)]);
         let doubts = Doubts::of(&report);
-        assert!(doubts.concern(Phase::CrossRow, Some(2)) && doubts.concern(Phase::Page, Some(1)));
+        assert!(doubts.concern(Basis::Several, Some(2)) && doubts.concern(Basis::OnePage, Some(1)));
     }
 
     #[test]
     fn while_a_window_is_open_only_what_a_page_says_against_itself_is_beyond_doubt() {
         let report = report(vec![entry("database", &limits::WINDOW_OPEN)]);
         let doubts = Doubts::of(&report);
-        assert!(!doubts.concern(Phase::Page, Some(1)) && !doubts.concern(Phase::Record, Some(2)));
-        assert!(doubts.concern(Phase::CrossPage, Some(1)) && doubts.concern(Phase::CrossRow, Some(1)));
-        assert!(doubts.concern(Phase::OffRow, Some(1)) && doubts.concern(Phase::Page, None));
+        assert!(!doubts.concern(Basis::OnePage, Some(1)) && !doubts.concern(Basis::OnePage, Some(2)));
+        assert!(doubts.concern(Basis::Several, Some(1)) && doubts.concern(Basis::Several, Some(1)));
+        assert!(doubts.concern(Basis::Several, Some(1)) && doubts.concern(Basis::OnePage, None));
     }
 
     #[test]
     fn nothing_is_in_doubt_after_a_complete_run() {
         let doubts = Doubts::of(&report(Vec::new()));
-        assert!(!doubts.concern(Phase::Allocation, None) && !doubts.concern(Phase::Page, Some(1)));
+        assert!(!doubts.concern(Basis::Several, None) && !doubts.concern(Basis::OnePage, Some(1)));
     }
 }

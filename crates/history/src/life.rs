@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use findings::registry::{Check, Phase};
+use findings::registry::{Basis, Check};
 use findings::{Finding, Report};
 use format::PageId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -133,7 +133,7 @@ impl Life<'_> {
                     known => break Some((place, known)),
                 }
             };
-            if is_of_pages(finding.check) {
+            if finding.check.is_about_its_page() {
                 damaged.extend(finding.object_id());
             }
             last = (base, number);
@@ -251,7 +251,7 @@ impl Life<'_> {
                 None => false,
             };
             // A finding about a backup file itself is gone when the file is gone.
-            let is_lost = finding.check.phase == Phase::Container && self.held.is_lost(finding.id)?;
+            let is_lost = finding.check.is_of_container() && self.held.is_lost(finding.id)?;
             if !is_lost && (!is_gone || self.held.is_still_held(finding.id)?) {
                 self.changes.not_looked_at += u64::from(!finding.is_later);
                 continue;
@@ -268,7 +268,7 @@ impl Life<'_> {
 
     /// Whether a finding of this run may prevent the run from seeing the missing finding.
     fn is_hidden(&self, finding: &Missing, damaged: &HashSet<i32>) -> rusqlite::Result<bool> {
-        let is_of_pages = is_of_pages(finding.check);
+        let is_of_pages = finding.check.is_about_its_page();
         if !is_of_pages && finding.object_id.is_some_and(|id| damaged.contains(&id)) {
             return Ok(true);
         }
@@ -358,12 +358,11 @@ impl<'a> Proof<'a> {
             self.demoted.contains(base) || finding.page.is_some_and(|page| self.demoted_pages.contains(&page));
         // A finding about a backup file itself concerns one image. If this run read a different image, it proves
         // nothing about that file.
-        let is_other_container =
-            finding.check.phase == Phase::Container && !base.ends_with(&format!(" image {}", self.image));
+        let is_other_container = finding.check.is_of_container() && !base.ends_with(&format!(" image {}", self.image));
         !is_demoted
             && !is_other_container
             && finding.page.is_none_or(|page| self.has_read(page))
-            && !self.doubts.concern(finding.check.phase, finding.object_id)
+            && !self.doubts.concern(finding.check.basis(), finding.object_id)
     }
 
     /// Whether the run read a page, or the page is beyond the end of its file.
@@ -377,12 +376,6 @@ impl<'a> Proof<'a> {
         };
         page.page >= file.pages || self.report.ranges.iter().find(is_in).is_none_or(|range| range.is_read)
     }
-}
-
-/// Whether a check examines a page itself, as opposed to the rows on the page. If a page fails such a check, findings
-/// about its rows may remain unseen.
-fn is_of_pages(check: &Check) -> bool {
-    matches!(check.phase, Phase::Page | Phase::Record | Phase::Allocation)
 }
 
 /// Returns a text that identifies a finding by its place. The values in the message of the finding are in general not
@@ -400,15 +393,13 @@ fn place(finding: &Finding, ids: Ids) -> String {
             (None, _) => text.push_str(" -"),
         }
     }
-    match finding.check.phase {
-        // In these phases, only the values in the message show which rows the finding is about, so they are added to
-        // the place.
-        Phase::Catalog | Phase::Metadata if finding.page.is_none() => {
-            let values = finding.evidence.iter().map(|(name, value)| format!(" {name}={value:?}"));
-            text.push_str(&values.collect::<String>().replace('#', "\\u{23}"));
-        }
-        Phase::Container => text.push_str(&format!(" image {}", ids.image)),
-        _ => {}
+    if finding.check.is_of_container() {
+        text.push_str(&format!(" image {}", ids.image));
+    } else if finding.check.basis() == Basis::Catalog && finding.page.is_none() {
+        // Only the values in the message show which rows of the catalog the finding is about, so they are added to the
+        // place.
+        let values = finding.evidence.iter().map(|(name, value)| format!(" {name}={value:?}"));
+        text.push_str(&values.collect::<String>().replace('#', "\\u{23}"));
     }
     storable(&text)
 }

@@ -1,6 +1,6 @@
 //! What a run was asked to check, and whether it repeated the check that led to a finding of an earlier run.
 
-use findings::registry::{Check, Phase};
+use findings::registry::Check;
 use findings::{Options, Scope};
 use serde::{Deserialize, Serialize};
 
@@ -70,30 +70,18 @@ impl Asked {
     pub(crate) fn asks_again(&self, then: &Self, check: &Check, object_id: Option<i32>, index_id: Option<i32>) -> bool {
         let is_in_scope = match self.command.as_str() {
             "CHECKDB" => true,
-            "CHECKTABLE" => {
-                let is_of_objects = matches!(
-                    check.phase,
-                    Phase::Page
-                        | Phase::Record
-                        | Phase::Column
-                        | Phase::CrossPage
-                        | Phase::CrossRow
-                        | Phase::OffRow
-                        | Phase::Constraint
-                );
-                is_of_objects && object_id.is_some_and(|id| self.tables.contains(&id))
-            }
+            "CHECKTABLE" => check.is_of_rows_and_pages() && object_id.is_some_and(|id| self.tables.contains(&id)),
             "CHECKFILEGROUP" => then.command == self.command && then.filegroup == self.filegroup,
             command => then.command == command,
         };
-        let is_of_index = index_id.is_some_and(|id| id > 1) || check.phase == Phase::CrossRow;
+        let is_of_index = index_id.is_some_and(|id| id > 1) || check.compares_index_rows();
         is_in_scope
             && (check.physical_only || !self.physical_only || then.physical_only)
             && (!is_of_index || !self.no_index || then.no_index)
-            && (check.phase != Phase::Column || self.data_purity || !then.data_purity)
-            && (check.phase != Phase::CrossRow || self.extended_logical_checks || !then.extended_logical_checks)
-            && (check.phase != Phase::Constraint || self.constraints && (self.all_constraints || !then.all_constraints))
-            && (check.phase != Phase::Log || self.log)
+            && (!check.is_of_columns() || self.data_purity || !then.data_purity)
+            && (!check.compares_index_rows() || self.extended_logical_checks || !then.extended_logical_checks)
+            && (!check.is_of_constraints() || self.constraints && (self.all_constraints || !then.all_constraints))
+            && (!check.is_of_log() || self.log)
     }
 }
 

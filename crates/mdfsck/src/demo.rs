@@ -143,7 +143,7 @@ fn show(file: &Path, story: &str, what: &str, checked: &Checked, out: &mut dyn W
     let names = Names { database: &report.database.name, database_id: report.database.id, command: "CHECKDB" };
     // Shows at most one finding for each message number. Findings that are consequences of other findings come last.
     let mut order: Vec<Cow<'_, Finding>> = report.findings.iter().collect();
-    order.sort_by_key(|finding| finding.check.follows_from_another());
+    order.sort_by_key(|finding| finding.check.policy.follows);
     let mut shown: Vec<Cow<'_, Finding>> = Vec::new();
     for finding in order {
         if shown.len() < SHOWN && shown.iter().all(|other| other.check.msg != finding.check.msg) {

@@ -19,7 +19,7 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use findings::registry::Phase;
+use findings::registry::Check;
 use findings::registry::limits::Limit;
 use findings::{Finding, Findings, Report};
 
@@ -156,7 +156,7 @@ pub fn compare(results: &Results, report: &Report) -> Comparison {
     }
     let excuses = Excuses::of(results);
     for (key, message) in own {
-        let reason = excuses.reason(&message, origins.get(&key).map(|origin| origin.phase));
+        let reason = excuses.reason(&message, origins.get(&key).map(|origin| origin.check));
         let state = if reason.is_some() { State::Explained } else { State::MdfsckOnly };
         entries.push(Entry { state, server: None, own: Some(message), reason, limit: None });
     }
@@ -227,7 +227,7 @@ struct Own {
 
 /// Where a message of this program comes from.
 struct Origin {
-    phase: Phase,
+    check: &'static Check,
     /// The limit that makes the finding one that is not verified.
     demoted_by: Option<&'static Limit>,
 }
@@ -242,7 +242,7 @@ impl Own {
                 true => {}
                 false if own.messages.len() >= MOST_MESSAGES => own.hidden += 1,
                 false => {
-                    let origin = Origin { phase: finding.check.phase, demoted_by: finding.demoted_by };
+                    let origin = Origin { check: finding.check, demoted_by: finding.demoted_by };
                     own.origins.insert(key.clone(), origin);
                     own.messages.insert(key, message);
                 }
@@ -314,14 +314,14 @@ impl<'a> Excuses<'a> {
     }
 
     /// The reason why the server does not print a message of this program; `None` if there is no reason.
-    fn reason(&self, message: &Message, phase: Option<Phase>) -> Option<&'static Reason> {
+    fn reason(&self, message: &Message, check: Option<&Check>) -> Option<&'static Reason> {
         let object = message.place.object.or_else(|| message.columns.and_then(|place| place.object));
         let is_of = |objects: &BTreeSet<i32>| object.is_some_and(|object| objects.contains(&object));
-        let is_allocation = phase == Some(Phase::Allocation);
+        let is_allocation = check.is_some_and(Check::is_of_allocation);
         // If damage of system tables ends the run, the allocation was already checked.
         let is_before_end = is_allocation && self.results.gave_up.iter().all(|number| [7995, 8930].contains(number));
-        Some(match phase {
-            Some(Phase::Log | Phase::Container | Phase::Constraint) => &kinds::BEYOND_CHECKDB,
+        Some(match check {
+            Some(check) if check.is_beyond_checkdb() => &kinds::BEYOND_CHECKDB,
             _ if !self.results.gave_up.is_empty() && !is_before_end => &kinds::GAVE_UP,
             _ if is_of(&self.results.skipped) => &kinds::OBJECT_SKIPPED,
             _ if is_of(&self.results.cut) => &kinds::LIST_CUT,

@@ -98,7 +98,7 @@ fn facts(check: &Check) -> Vec<(&'static str, String)> {
         ("cause", check.cause.to_owned()),
         ("what to do", check.action.to_owned()),
     ];
-    if check.phase != Phase::Container {
+    if !check.is_of_container() {
         facts.push(("in a backup", IN_A_BACKUP.to_owned()));
     }
     facts.extend([

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use findings::registry::Phase;
 use findings::{Finding, Report, Value};
 
 use crate::View;
@@ -20,7 +19,7 @@ pub(crate) fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io:
     let mut table = TextTable::new(&[]);
     table.row(["Table", "Constraint", "Where"]);
     let mut is_empty = true;
-    for finding in report.findings.iter().filter(|finding| finding.check.phase == Phase::Constraint).take(shown) {
+    for finding in report.findings.iter().filter(|finding| finding.check.is_of_constraints()).take(shown) {
         let name = match finding.owner.and_then(|owner| names.get(&owner.object_id)) {
             Some((schema, name)) => format!("{}.{}", bracketed(schema), bracketed(name)),
             None => text(&finding, "table").to_owned(),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use findings::registry::{self, Check};
 use findings::{Finding, NotVerified, Report, Value};
 use format::allocation::{bitmap, pfs_bytes};
 use format::page::PAGE_BYTES;
@@ -20,14 +21,14 @@ const RECORD_BYTES: usize = 400;
 /// The maximum distance in bytes from the changed byte to the position named in a finding about a backup. Neither a
 /// block nor a record of a compressed backup is longer than this.
 const CONTAINER_SLACK: u64 = 128 << 10;
-/// Check IDs of findings about a whole stream or a whole backup set. The position in such a finding is the start of the
+/// Checks with findings about a whole stream or a whole backup set. The position in such a finding is the start of the
 /// stream or set.
-const ABOUT_A_WHOLE: [&str; 5] = [
-    "backup.data-checksum",
-    "backup.configuration",
-    "backup.set-incomplete",
-    "backup.pages-missing",
-    "backup.truncated",
+static ABOUT_A_WHOLE: [&Check; 5] = [
+    &registry::BACKUP_DATA_CHECKSUM,
+    &registry::BACKUP_CONFIGURATION,
+    &registry::BACKUP_SET_INCOMPLETE,
+    &registry::BACKUP_PAGES_MISSING,
+    &registry::BACKUP_TRUNCATED,
 ];
 
 /// The possible effects of the damage.
@@ -96,7 +97,7 @@ impl Reach {
 
     /// Whether a finding names the damaged place.
     pub(crate) fn is_named_by(&self, finding: &Finding, report: &Report) -> bool {
-        if is_of_the_container(finding) {
+        if finding.check.is_of_container() {
             return self.holds_the_place_of(finding);
         }
         let index = finding.owner.map(|owner| (owner.object_id, owner.index_id));
@@ -107,10 +108,10 @@ impl Reach {
 
     /// Whether a finding may be a consequence of the damage.
     pub(crate) fn explains(&self, finding: &Finding, report: &Report) -> bool {
-        if is_of_the_container(finding) {
+        if finding.check.is_of_container() {
             // If pages are missing from a backup set, any of its stripes may be damaged, but the finding names only the
             // first stripe.
-            let is_of_the_set = finding.check.id == "backup.pages-missing";
+            let is_of_the_set = finding.check == &registry::BACKUP_PAGES_MISSING;
             return is_of_the_set || self.files.iter().any(|(name, _)| device(finding).ends_with(name.as_str()));
         }
         let Some(objects) = &self.objects else { return true };
@@ -144,7 +145,7 @@ impl Reach {
             Value::Number(at) if *name == "position" => u64::try_from(*at).ok(),
             _ => None,
         });
-        let is_whole = ABOUT_A_WHOLE.contains(&finding.check.id);
+        let is_whole = ABOUT_A_WHOLE.contains(&finding.check);
         let holds = |changed: &std::ops::Range<u64>| {
             position.is_none_or(|at| {
                 at <= changed.end.saturating_add(CONTAINER_SLACK)
@@ -161,11 +162,6 @@ impl Reach {
 fn names_one(key: &str, objects: &BTreeSet<i32>) -> bool {
     let ids = key.split(',').filter_map(|part| part.split_once('=')?.1.parse().ok());
     ids.into_iter().any(|id: i32| objects.contains(&id))
-}
-
-/// Whether a finding is about a backup file. Such a finding names a position in the file instead of a page.
-fn is_of_the_container(finding: &Finding) -> bool {
-    finding.check.id.starts_with("backup.")
 }
 
 /// The backup file that a finding names; empty if the finding names no file.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use catalog::{Database, Fetched, UnitKind, fetch};
+use findings::registry::damage::{Damage as Kind, Iam, Map};
 use findings::{Finding, Owner, Value};
 use format::allocation::{EXTENT_PAGES, FixedPage, IamHeader, PfsByte, bitmap, pfs_bytes, pfs_page_of, set_bits};
 use format::{AllocUnitId, Page, PageBytes, PageId};
@@ -44,34 +45,46 @@ impl WrongMaps {
     /// Adds a finding about a map with wrong entries. Returns false for any other finding.
     pub(crate) fn take(&mut self, finding: &Finding) -> bool {
         let Some(page) = finding.page else { return false };
-        let named = |name: &str| match finding.value(name) {
-            Some(Value::Page(map)) => Some(*map),
-            _ => None,
-        };
-        match finding.check.id {
-            "allocation.extent-several-owners" | "allocation.extent-owner" => {
-                self.claims.entry(page).or_default().extend(finding.ref_page);
-            }
-            "allocation.extent-gam-and-sgam" => {
-                let maps = [named("gam_page"), named("sgam_page")];
-                self.claims.entry(page).or_default().extend(maps.into_iter().flatten());
-            }
-            "allocation.pfs-wrong-type" => drop(self.marks.insert(page)),
-            "allocation.page-two-owners" => {
-                let owners = finding.owner.into_iter().chain(owner_of(finding)).map(|owner| owner.alloc_unit);
-                self.singles.entry(page).or_default().extend(owners);
-            }
+        let is_taken = match finding.check.damage {
+            Kind::Map(map) => self.take_entry(map, page, finding),
             // The IAM chain contains pages of two objects. If one of these objects is dropped, pages of the other
             // object are freed too.
-            "iam.other-unit" if finding.owner.is_some_and(|owner| owner.index_id > 0) => {
+            Kind::Iam(Iam::OfOther) if finding.owner.is_some_and(|owner| owner.index_id > 0) => {
                 self.is_shared = true;
                 self.maps.extend([Some(page), finding.ref_page].into_iter().flatten().filter(|page| !page.is_none()));
                 let owners = [finding.owner, owner_of(finding)].into_iter().flatten();
                 self.objects.extend(owners.map(|owner| owner.object_id).filter(|id| *id != 0));
+                true
             }
-            _ => return false,
+            _ => false,
+        };
+        if is_taken {
+            self.ids.insert(finding.check.id);
         }
-        self.ids.insert(finding.check.id);
+        is_taken
+    }
+
+    /// Adds a finding about a wrong entry for `page`. Returns false if the entry endangers no page.
+    fn take_entry(&mut self, map: Map, page: PageId, finding: &Finding) -> bool {
+        let named = |name: &str| match finding.value(name) {
+            Some(Value::Page(map)) => Some(*map),
+            _ => None,
+        };
+        match map {
+            Map::SharedExtent => {
+                self.claims.entry(page).or_default().extend(finding.ref_page);
+            }
+            Map::GamAndSgam => {
+                let maps = [named("gam_page"), named("sgam_page")];
+                self.claims.entry(page).or_default().extend(maps.into_iter().flatten());
+            }
+            Map::PfsType => drop(self.marks.insert(page)),
+            Map::SharedPage => {
+                let owners = finding.owner.into_iter().chain(owner_of(finding)).map(|owner| owner.alloc_unit);
+                self.singles.entry(page).or_default().extend(owners);
+            }
+            Map::FixedPage | Map::Interval | Map::UnownedExtent | Map::UnownedPage | Map::PfsFreeSpace => return false,
+        }
         true
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use catalog::Database;
 use findings::Finding;
-use findings::registry::{self, Check, Phase};
+use findings::registry::{self, Check};
 use format::allocation::FixedPage;
 use format::{Page, PageId, PageType};
 use source::PageSource;
@@ -70,7 +70,7 @@ impl InFlight {
     pub(crate) fn touches(&self, finding: &Finding, depends: bool) -> bool {
         // The comparison with the log already considers which log records recovery applies. Findings about the
         // container do not depend on pages.
-        if matches!(finding.check.phase, Phase::Container | Phase::Log) {
+        if finding.check.is_apart_from_recovery() {
             return false;
         }
         let is_on = |page: Option<PageId>| page.is_some_and(|page| self.pages.contains(&page));

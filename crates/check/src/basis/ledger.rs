@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use findings::Finding;
-use findings::registry::Phase;
 use format::AllocUnitId;
 use sums::spill::{Item, Sorter, TempStore};
 
@@ -13,24 +12,35 @@ pub(crate) struct FindingCollector {
     findings: Sorter<Finding>,
     space: TempStore,
     limit_bytes: usize,
-    /// For each unit of the catalog, the phases that have findings, one bit per phase.
-    phases: HashMap<AllocUnitId, u32>,
+    /// For each unit of the catalog that has findings, what they say about the unit.
+    units: HashMap<AllocUnitId, UnitDamage>,
     /// Objects that have findings.
     objects: BTreeSet<i32>,
+}
+
+/// What the findings of a unit say about comparisons of its rows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct UnitDamage {
+    /// Rows of the unit may be missing or wrong.
+    pub(crate) hides_rows: bool,
+    /// The fragments of off-row values contradict the pointers to them.
+    pub(crate) is_off_row: bool,
 }
 
 impl FindingCollector {
     /// Keeps findings of up to about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let findings = Sorter::new(limit_bytes, space);
-        Self { findings, space: space.clone(), limit_bytes, phases: HashMap::new(), objects: BTreeSet::new() }
+        Self { findings, space: space.clone(), limit_bytes, units: HashMap::new(), objects: BTreeSet::new() }
     }
 
     /// Adds a finding.
     pub(crate) fn push(&mut self, finding: Finding) {
         // Units that are named only by damaged headers are excluded, because there may be one per damaged page.
         if let Some(owner) = finding.owner.filter(|owner| owner.kind.is_some()) {
-            *self.phases.entry(owner.alloc_unit).or_default() |= 1 << finding.check.phase as u32;
+            let unit = self.units.entry(owner.alloc_unit).or_default();
+            unit.hides_rows |= finding.check.hides_rows();
+            unit.is_off_row |= finding.check.is_of_off_row_values();
         }
         self.objects.extend(finding.object_id());
         self.findings.push(finding);
@@ -41,10 +51,9 @@ impl FindingCollector {
         &self.objects
     }
 
-    /// The units of the catalog that have findings in any phase for which `asked` returns true.
-    pub(crate) fn units(&self, asked: fn(Phase) -> bool) -> impl Iterator<Item = AllocUnitId> + '_ {
-        let mask = Phase::ALL.iter().filter(|phase| asked(**phase)).fold(0, |mask, phase| mask | 1 << *phase as u32);
-        self.phases.iter().filter(move |(_, phases)| **phases & mask != 0).map(|(unit, _)| *unit)
+    /// The units of the catalog whose findings are of the kind that `asked` selects.
+    pub(crate) fn units(&self, asked: fn(UnitDamage) -> bool) -> impl Iterator<Item = AllocUnitId> + '_ {
+        self.units.iter().filter(move |(_, damage)| asked(**damage)).map(|(unit, _)| *unit)
     }
 
     /// The approximate number of bytes that findings may use in memory.

@@ -11,7 +11,7 @@ mod plan;
 mod together;
 
 use catalog::Database;
-use findings::registry::{Phase, limits};
+use findings::registry::limits;
 use findings::{Finding, Owner, Place};
 use sums::hash::Sum;
 use sums::spill::TempStore;
@@ -208,7 +208,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
     let damaged = damaged_units(context, swept, findings);
     // Damage in the fragments of an off-row value also prevents a comparison.
     let mut damaged_off_row = damaged.clone();
-    damaged_off_row.extend(named(context, findings, |phase| phase == Phase::OffRow));
+    damaged_off_row.extend(named(context, findings, |damage| damage.is_off_row));
     let describes_indexes =
         |owner: Owner| owner.index_id <= 1 && Database::TABLES_OF_INDEXES.contains(&owner.object_id);
     let damaged_owners = damaged.iter().filter_map(|unit| Some(context.units.get(*unit)?.owner));

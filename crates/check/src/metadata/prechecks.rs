@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use catalog::{ChainFault, Database, Fetched, Gap, UnitKind, fetch};
-use findings::registry::{self, Phase};
+use findings::registry::{self, Damage};
 use findings::{Finding, Owner, Value};
 use format::{AllocUnitId, PageId};
 use source::PageSource;
@@ -65,14 +65,14 @@ impl Ended {
             return false;
         }
         let is_of_system = finding.owner.is_some_and(|owner| self.contains(&owner));
-        match finding.check.phase {
-            _ if finding.check == &registry::PAGE_IO_NO_METADATA || finding.check == &registry::PAGE_ID_NO_METADATA => {
-                false
-            }
-            Phase::Primitive | Phase::Allocation | Phase::Catalog | Phase::Log => false,
-            Phase::Metadata => finding.check == &registry::CATALOG_UNUSABLE,
-            _ => is_of_system || finding.check.policy.is_explained && finding.object_id().is_none(),
+        let check = finding.check;
+        if check == &registry::CATALOG_UNUSABLE {
+            return true;
         }
+        let needs_no_metadata = [&registry::PAGE_IO_NO_METADATA, &registry::PAGE_ID_NO_METADATA].contains(&check);
+        let is_of_tables = check.is_of_rows_and_pages() || check.damage == Damage::Counts;
+        let is_nameless = check.policy.is_explained && finding.object_id().is_none();
+        is_of_tables && !needs_no_metadata && (is_of_system || is_nameless)
     }
 }
 

@@ -15,7 +15,7 @@ mod tests;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use findings::registry::{self, Check, Phase};
+use findings::registry::{self, Check};
 use findings::{Content, Finding, Findings, Pattern, PatternKind};
 use format::bytes::{u16_at, u64_at};
 use format::{PageBytes, PageId};
@@ -139,7 +139,7 @@ impl Damaged<'_> {
 
     /// The content of the page of a finding that has none, if the finding is about the page as a whole.
     fn read(&self, finding: &Finding, left: &mut usize) -> Option<Content> {
-        let is_of_page = finding.check.phase == Phase::Primitive || OF_WHOLE_PAGES.contains(&finding.check);
+        let is_of_page = finding.check.is_primitive() || OF_WHOLE_PAGES.contains(&finding.check);
         let page = finding.page.filter(|page| is_of_page && self.source.contains(*page))?;
         *left = left.checked_sub(1)?;
         (self.content)(&*self.source.read_page(page)?, page)

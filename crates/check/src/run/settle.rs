@@ -2,8 +2,8 @@
 //! is demoted: it keeps all its values, and is listed under the limit that demotes it.
 
 use catalog::{ChainFault, Database, Fetched, fetch};
+use findings::registry::Policy;
 use findings::registry::limits::{self, Limit};
-use findings::registry::{Phase, Policy};
 use findings::{Coverage, Finding, Findings, List, Options, Scope, Warning};
 use format::version::NEWEST;
 use format::{Page, PageBytes, PageId};
@@ -228,8 +228,7 @@ fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
     if context.options.physical_only && !finding.check.physical_only {
         return false;
     }
-    let phase = finding.check.phase;
-    let is_of_all = matches!(phase, Phase::Primitive | Phase::Metadata);
+    let is_of_all = finding.check.is_of_every_scope();
     match &context.options.scope {
         Scope::Database => true,
         Scope::Allocation => is_of_all || finding.check.policy.is_of_checkalloc,
@@ -237,7 +236,7 @@ fn is_asked_for(context: &Context<'_>, finding: &Finding) -> bool {
         Scope::Tables(objects) => {
             is_of_all
                 || finding.object_id().is_some_and(|object| objects.contains(&object))
-                || phase != Phase::Allocation && finding.object_id().is_none()
+                || !finding.check.is_of_allocation() && finding.object_id().is_none()
         }
         Scope::Filegroup(group) => {
             let file = finding.page.and_then(|page| context.source.file(page.file));
@@ -266,7 +265,7 @@ mod tests {
         // The first limit in `all` cannot explain the findings of this check, but the second limit can. So the search
         // must not stop at the first limit.
         let check: &'static registry::Check = Box::leak(Box::new(registry::Check {
-            policy: Policy { rests_on_maps: false, rests_on_release: true, ..Policy::of(Phase::Record) },
+            policy: Policy { rests_on_release: true, ..registry::RECORD_AUDIT.policy },
             ..registry::RECORD_AUDIT
         }));
         assert_eq!(all.limit(&Finding::new(check)), Some(&limits::DEMOTED_RELEASE));

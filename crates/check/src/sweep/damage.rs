@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use findings::registry::Phase;
 use findings::registry::limits::{self, Limit};
 
-use crate::basis::ledger::FindingCollector;
+use crate::basis::ledger::{FindingCollector, UnitDamage};
 use crate::basis::tallies::Tallies;
 use crate::basis::units::UnitIndex;
 use crate::sweep::context::Context;
@@ -24,8 +23,7 @@ pub(crate) fn partly_known_units(
 
 /// Units with pages that could not be read, or with structural damage.
 pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &FindingCollector) -> HashSet<UnitIndex> {
-    let structural = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::CrossPage);
-    let mut damaged: HashSet<UnitIndex> = named(context, findings, structural).collect();
+    let mut damaged: HashSet<UnitIndex> = named(context, findings, |damage| damage.hides_rows).collect();
     damaged.extend(context.survey.partial_units.iter().chain(&context.survey.broken_chains));
     let lost = swept.units.touched().filter(|(_, tally)| tally.lost_pages() + tally.unexplained_forwards > 0);
     damaged.extend(lost.map(|(at, _)| at as UnitIndex));
@@ -45,11 +43,11 @@ pub(crate) fn lacks_file<'u>(context: &Context<'_>, units: impl IntoIterator<Ite
     units.into_iter().any(|unit| context.survey.partial_units.contains(unit))
 }
 
-/// Units of the catalog that have findings of the given phases.
+/// Units of the catalog whose findings are of the kind that `asked` selects.
 pub(crate) fn named(
     context: &Context<'_>,
     findings: &FindingCollector,
-    phases: fn(Phase) -> bool,
+    asked: fn(UnitDamage) -> bool,
 ) -> impl Iterator<Item = UnitIndex> {
-    findings.units(phases).filter_map(|unit| context.units.index_of(unit))
+    findings.units(asked).filter_map(|unit| context.units.index_of(unit))
 }

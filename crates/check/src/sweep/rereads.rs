@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use catalog::Database;
 use findings::registry::limits::{self, Limit};
-use findings::registry::{Check, Phase};
+use findings::registry::{Basis, Check};
 use findings::{Coverage, Finding};
 use format::{PageBytes, PageId};
 use source::{FileChange, PageSource};
@@ -252,6 +252,6 @@ fn hash(bytes: &PageBytes) -> u64 {
 
 /// Whether a finding is proven by the bytes of its page alone.
 fn is_by_itself(finding: &Finding) -> bool {
-    let is_of_page = matches!(finding.check.phase, Phase::Page | Phase::Record);
+    let is_of_page = finding.check.basis() == Basis::OnePage;
     is_of_page && !finding.check.policy.rests_on_log || OF_CHECKSUMS.contains(&finding.check)
 }

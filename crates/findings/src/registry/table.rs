@@ -4,8 +4,8 @@
 use super::{Check, Class, Phase, Policy, Repair, ReportOrder};
 
 macro_rules! checks {
-    ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $class:ident, $repair:ident, $physical:literal $(listed $listed:ident)?
-       $([$($policy:ident),+])?,
+    ($($name:ident = $id:literal, $msg:literal state $state:literal, $phase:ident, $damage:ident $(($part:ident))?, $class:ident, $repair:ident,
+       $physical:literal $(listed $listed:ident)? $([$($policy:ident),+])?,
        $template:literal, brief $brief:literal, must $invariant:literal, cause $cause:literal, action $action:expr;)*) => {
         $(
             #[doc = $invariant]
@@ -14,6 +14,7 @@ macro_rules! checks {
                 msg: $msg,
                 state: $state,
                 phase: Phase::$phase,
+                damage: $crate::registry::Damage::$damage $(($crate::registry::damage::$damage::$part))?,
                 class: Class::$class,
                 repair: Repair::$repair,
                 physical_only: $physical,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use findings::registry::{Check, Phase};
+use findings::registry::Check;
 use findings::{Finding, Report};
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub(super) fn findings(report: &Report, reader: &mut PageBytesReader<'_>, room: 
             ..Found::default()
         });
         found.count += 1;
-        found.is_primitive |= finding.check.phase == Phase::Primitive;
+        found.is_primitive |= finding.check.is_primitive();
         let check = position(&mut checks, finding.check);
         let follows = is_consequence(&finding, &damaged);
         let is_same = |message: &Message| (message.check, message.follows) == (check, follows);

@@ -1,6 +1,6 @@
 //! The order of causes: what is damaged below comes before what fails above it.
 
-use findings::registry::{Phase, ReportOrder};
+use findings::registry::CauseRank;
 
 use super::Explained;
 
@@ -51,8 +51,7 @@ impl Layer {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Rank {
     pub(super) layer: Layer,
-    order: ReportOrder,
-    phase: Phase,
+    cause: CauseRank,
     /// The position of the number within its layer.
     position: usize,
     number: u16,
@@ -64,11 +63,10 @@ impl Rank {
             let position = numbers.iter().position(|listed| *listed == number)?;
             Some((*layer, position))
         });
-        let (order, phase) = match explained {
-            Explained::Check(check) => (check.listed, check.phase),
-            Explained::Message(_) => (ReportOrder::ByPage, Phase::Page),
-        };
-        let order = if order == ReportOrder::OfMap { ReportOrder::ByPage } else { order };
+        let cause = CauseRank::of(match explained {
+            Explained::Check(check) => Some(check),
+            Explained::Message(_) => None,
+        });
         let other = match (explained, number) {
             (Explained::Check(_), _) => Layer::Findings,
             (_, 3851..=3858) => Layer::Findings,
@@ -77,13 +75,13 @@ impl Rank {
             _ => Layer::Other,
         };
         let (layer, position) = listed.unwrap_or((other, usize::MAX));
-        Self { layer, order, phase, position, number }
+        Self { layer, cause, position, number }
     }
 
     /// Whether the message only follows from other messages.
     pub(super) fn follows(&self) -> bool {
         match self.layer {
-            Layer::Findings => self.order > ReportOrder::ByPage,
+            Layer::Findings => self.cause.follows(),
             Layer::Totals => true,
             layer => layer == Layer::Backup && self.number == 3013,
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use findings::registry::{Class, Phase, Repair};
+use findings::registry::{Check, Class, Repair};
 use findings::{Finding, Report, RowsetCounts};
 use format::PageId;
 
@@ -112,16 +112,14 @@ impl Found {
 /// Pages with damage of their own. A finding about relations between pages or rows is a consequence if it names one of
 /// these pages.
 pub(crate) fn damaged_pages(report: &Report) -> BTreeSet<PageId> {
-    let is_by_itself = |phase| matches!(phase, Phase::Page | Phase::Record | Phase::Log);
-    let of_pages = report.findings.iter().filter(|finding| is_by_itself(finding.check.phase));
-    let causes = of_pages.filter(|finding| !finding.check.follows_from_another());
+    let of_pages = report.findings.iter().filter(|finding| finding.check.is_damage_on_its_page());
+    let causes = of_pages.filter(|finding| !finding.check.policy.follows);
     causes.filter_map(|finding| finding.page).take(MOST_PAGES).collect()
 }
 
 pub(crate) fn is_consequence(finding: &Finding, damaged: &BTreeSet<PageId>) -> bool {
-    let relates = matches!(finding.check.phase, Phase::CrossPage | Phase::CrossRow | Phase::OffRow);
     let mut pages = [finding.page, finding.ref_page].into_iter().flatten();
-    finding.check.follows_from_another() || relates && pages.any(|page| damaged.contains(&page))
+    finding.check.policy.follows || finding.check.relates_pages() && pages.any(|page| damaged.contains(&page))
 }
 
 /// The findings by object and index, with at most `most` causes for each place.
@@ -144,7 +142,7 @@ fn by_place(report: &Report, damaged: &BTreeSet<PageId>, most: usize) -> Vec<(Pl
     }
     let mut places: Vec<(Place, Found)> = places.into_iter().collect();
     // Places with findings that prevent reading the catalog come first. Places with only consequences come last.
-    let is_primitive = |found: &Found| found.causes.iter().any(|finding| finding.check.phase == Phase::Primitive);
+    let is_primitive = |found: &Found| found.causes.iter().any(|finding| finding.check.is_primitive());
     places.sort_by_key(|(_, found)| (!is_primitive(found), found.cause_count == 0));
     places
 }
@@ -191,19 +189,19 @@ fn remedies(report: &Report, found: &Found) -> Vec<&'static str> {
     if found.is_rebuilt && is_nonclustered {
         return vec![REBUILD];
     }
-    let mut remedies: Vec<&'static str> = Vec::new();
-    for finding in &found.causes {
-        let action = finding.check.action;
+    let mut remedies: Vec<&'static Check> = Vec::new();
+    for Finding { check, .. } in &found.causes {
         // An action such as "See the messages about the previous page" is useless next to another remedy.
-        let says_more = remedies.is_empty() || !action.starts_with("See ");
-        if says_more && !remedies.contains(&action) && remedies.len() < MOST_REMEDIES {
-            remedies.push(action);
+        let says_more = remedies.is_empty() || !check.policy.is_remedied_elsewhere;
+        let is_new = remedies.iter().all(|remedy| remedy.action != check.action);
+        if says_more && is_new && remedies.len() < MOST_REMEDIES {
+            remedies.push(check);
         }
     }
     if remedies.len() > 1 {
-        remedies.retain(|action| !action.starts_with("See "));
+        remedies.retain(|check| !check.policy.is_remedied_elsewhere);
     }
-    remedies
+    remedies.into_iter().map(|check| check.action).collect()
 }
 
 /// Maximum number of different remedies for one place. More would not help a reader.

@@ -4,7 +4,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use findings::registry;
 use format::Lsn;
 use lab::PageVerify;
 use lab::workload::{Crashed, Flush, Spec, Stop, Workload};
@@ -128,7 +127,7 @@ fn judge(used: &InUse, changed: &Changed, log: &std::path::Path, seed: u64) -> (
         let is_another_log = matches!(changed.kind, "of another database" | "another log under this header");
         // The blocks come from an intact log of another database. If they contradict the pages, it is not clear whether
         // the log or the pages are wrong.
-        let is_contradicted = is_another_log && finding.check.phase == registry::Phase::Log;
+        let is_contradicted = is_another_log && finding.check.is_of_log();
         return match is_protected && !is_contradicted {
             true => (Verdict::FalseAlarm(finding.text(&report.names())), None),
             false => (Verdict::Right, None),

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use catalog::Database;
-use findings::registry::{self, Phase, limits};
-use findings::{FileRange, Finding, Options, Ranges, Report, RowsetCounts};
+use findings::registry::limits;
+use findings::{FileRange, Options, Ranges, Report, RowsetCounts};
 use source::{BackupPages, PageSource};
 use sums::CheckSums;
 use sums::wire::{Input, SumsError};
@@ -109,12 +109,6 @@ pub fn so_far<'p, E: From<SumsError>>(
     Ok(Report { rowsets: report.rowsets.into_iter().map(named).collect(), ..report })
 }
 
-/// Whether a finding of one part is proven without the other parts.
-pub(super) fn is_of_one_page(finding: &Finding) -> bool {
-    let needs_all = [&registry::PARTITION_WRONG, &registry::PARTITION_WRONG_DETAIL];
-    matches!(finding.check.phase, Phase::Page | Phase::Record | Phase::Column) && !needs_all.contains(&finding.check)
-}
-
 fn merge_with<'p, E: From<SumsError>>(
     (source, database): (&dyn PageSource, &Database),
     options: &Options,
@@ -137,7 +131,7 @@ fn merge_with<'p, E: From<SumsError>>(
             let Part { head, mut from } = part?;
             let mut from = Input::new(&context.hash, &head, (context.space, context.units.list().len()), &mut from);
             let body = Body::take(&mut from, |finding| {
-                if left == 0 || is_of_one_page(&finding) {
+                if left == 0 || finding.check.is_of_one_range() {
                     run.findings.push(finding);
                 }
             })?;

@@ -1,7 +1,6 @@
 use findings::{Finding, Report};
 use sums::HashKey;
 
-use super::merging::is_of_one_page;
 use super::*;
 use crate::basis::progress::Silent;
 use crate::run::facts::tests::{database_of_lab, said};
@@ -232,7 +231,7 @@ fn a_part_names_the_pages_of_its_findings() {
         assert!(pages_with_findings(&key, &mut part, 1).unwrap().len() <= 1);
     }
     let report = crate::run(&files, &database, &all(), &Silent);
-    let local = |finding: &Finding| is_of_one_page(finding).then_some(finding.page).flatten();
+    let local = |finding: &Finding| finding.check.is_of_one_range().then_some(finding.page).flatten();
     assert!(report.findings.iter().filter_map(|finding| local(&finding)).all(|page| pages.contains(&page)));
     // Changing a page changes the fingerprint.
     let before = fingerprint_of(&files, &key, pages.iter().copied());
