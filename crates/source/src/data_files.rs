@@ -415,7 +415,10 @@ pub(crate) fn describe(
         FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
         FileKind::Other => {
             return Err(match (Holder::of(&path, start), Archive::of(start), remains) {
-                (Some(holder), ..) => OpenError::Held { path, what: holder.text },
+                (Some(holder), ..) => {
+                    let what = holder.told(&path);
+                    OpenError::Held { path, what }
+                }
                 (None, Some(archive), _) => OpenError::Compressed { path, archive },
                 (None, None, Remains::Moved { file_id, by }) => OpenError::Moved { path, file_id, by },
                 (None, None, _) => OpenError::NotADataFile { path },
