@@ -125,6 +125,6 @@ pub use report::{
 pub use run::{database_name, report_of_audit, run, summary};
 pub use single_page::SinglePages;
 pub use system::process_usage;
-pub use warnings::{OTHER_SETS, carved, not_given, not_recovered, warnings};
+pub use warnings::{OTHER_SETS, TAIL_BYTES, carved, not_given, not_recovered, warnings};
 #[doc(hidden)]
 pub use wire::SumsError;

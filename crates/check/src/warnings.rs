@@ -18,6 +18,9 @@ const MOST_NAMES: usize = 5;
 /// The ID of the warning that a backup file also contains sets that are not checked.
 pub const OTHER_SETS: &str = "backup.other-sets";
 
+/// The ID of the warning that a data file has bytes after its last page.
+pub const TAIL_BYTES: &str = "file.tail-bytes";
+
 fn warning(id: &'static str, text: impl Into<String>) -> Warning {
     Warning { id, text: text.into() }
 }
@@ -40,7 +43,8 @@ pub(crate) fn warnings_after(
     warnings.extend(open_elsewhere(source));
     // A file that has changed may have been growing when it was opened.
     let files = source.files().iter().filter(|file| !moved.has(&file.path));
-    warnings.extend(files.filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
+    warnings.extend(files.clone().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
+    warnings.extend(files.filter_map(tail));
     warnings.extend(source.backup().and_then(|backup| log_of_backup(source, backup)));
     warnings.extend(source.backup().and_then(other_sets));
     warnings.extend(not_recovered(source, database, "checked"));
@@ -236,6 +240,23 @@ pub(crate) fn cut(file: &DataFile) -> Option<String> {
             file.path.display(),
             u64::from(claimed) * PAGE_BYTES as u64
         )
+    })
+}
+
+/// The warning about bytes after the last page of a file that was not cut. A server writes only whole pages.
+fn tail(file: &DataFile) -> Option<Warning> {
+    let bytes = match file.tail_bytes {
+        0 => return None,
+        1 => "1 byte".to_owned(),
+        bytes => format!("{bytes} bytes"),
+    };
+    cut(file).is_none().then(|| {
+        let text = format!(
+            "{}: has {bytes} after its last page, which are not checked: a server writes only whole pages, so another \
+             program wrote them, as ransomware appends a note",
+            file.path.display()
+        );
+        warning(TAIL_BYTES, text)
     })
 }
 

@@ -6,7 +6,7 @@ use std::io;
 
 use check::registry::Check;
 use check::registry::limits::Limit;
-use check::{Finding, RecoveryState, Report, Scope};
+use check::{Finding, RecoveryState, Report, Scope, TAIL_BYTES};
 use format::{PageId, version};
 
 use super::Commands;
@@ -30,6 +30,9 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.paragraph("  ", &amount(report))?;
     if let Some(scope) = scope(report) {
         lines.paragraph("  ", &scope)?;
+    }
+    for warning in report.warnings.iter().filter(|warning| warning.id == TAIL_BYTES) {
+        lines.paragraph("  ", &warning.text)?;
     }
     lines.blank()?;
     let (tone, word, text) = verdict(report);
