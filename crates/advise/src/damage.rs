@@ -344,7 +344,9 @@ impl Damage {
             self.catalog.critical |= CRITICAL_TABLES.contains(&object_id);
             return;
         }
-        if let Some(fault) = row_fault(finding) {
+        // A row of a nonclustered index is a copy: only a row of the table can be corrected.
+        let is_copy = owner.index_id > 1 && check.phase == Phase::Column;
+        if let Some(fault) = row_fault(finding).filter(|_| !is_copy) {
             let rows = self.rows.entry((object_id, fault)).or_default();
             rows.ids.insert(check.id);
             rows.count += u64::from(!check.follows_from_another());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use catalog::Database;
-use check::Report;
+use check::{Pattern, Report};
 use format::PageId;
 use script::Script;
 use source::PageSource;
@@ -72,6 +72,8 @@ pub struct Plan {
     pub situation: Situation,
     /// The state in one sentence.
     pub sentence: String,
+    /// What the damaged pages have in common.
+    pub patterns: Vec<Pattern>,
     /// The steps, cheapest first.
     pub steps: Vec<Step>,
     /// The rows that are lost, unless another source contains them.
@@ -84,7 +86,7 @@ pub struct Plan {
 pub fn plan(request: &Request<'_>) -> Plan {
     let mut damage = Damage::of(request.report, request.database, request.source);
     prefer_copies(request, &mut damage);
-    of_damage(request, &damage)
+    Plan { patterns: request.report.patterns.clone(), ..of_damage(request, &damage) }
 }
 
 /// Treats pages with keys in the wrong order as damaged if a page restore is possible, because a rebuild would keep a
@@ -120,7 +122,14 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
                 (Situation::Unverified, format!("{name}: no damage was found, but not everything could be verified."))
             }
         };
-        return Plan { situation, sentence, steps: inspect, losses: Vec::new(), rejected: Vec::new() };
+        return Plan {
+            situation,
+            sentence,
+            patterns: Vec::new(),
+            steps: inspect,
+            losses: Vec::new(),
+            rejected: Vec::new(),
+        };
     }
     if request.source.backup().is_some() {
         return of_backup::plan(request, damage, inspect);
@@ -154,7 +163,8 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
         (true, false) => Situation::Loss,
     };
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
-    Plan { situation, sentence: sentence(name, damage, situation, request), steps, losses: restored.losses, rejected }
+    let sentence = sentence(name, damage, situation, request);
+    Plan { situation, sentence, patterns: Vec::new(), steps, losses: restored.losses, rejected }
 }
 
 /// Whether there is damage that only a copy of the data can repair.
