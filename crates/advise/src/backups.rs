@@ -108,7 +108,7 @@ pub(crate) fn search(
             let why = if set.missing_stripes > 0 {
                 "some of its stripes are missing"
             } else {
-                "it is damaged, or was made by an old release"
+                "it is damaged, so that no server restores it, or was made by an old release; 'mdfsck export FILE --damaged' saves the rows that it still has"
             };
             search.rejected.push(Rejected { set: name(set), why: format!("{why} (set {})", number + 1) });
         }

@@ -99,5 +99,5 @@ pub(crate) fn plan(request: &Request<'_>, damage: &Damage, inspect: Vec<Step>) -
         false => format!("This backup holds a damaged copy of {name}; a backup cannot be repaired."),
     };
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
-    Plan { situation: Situation::OfBackup, sentence, steps, losses: Vec::new(), rejected }
+    Plan { situation: Situation::OfBackup, sentence, patterns: Vec::new(), steps, losses: Vec::new(), rejected }
 }

@@ -15,7 +15,7 @@ use crate::{of_backup, repairs, restore, unrecovered, unverified};
 pub fn plan(request: &Request<'_>) -> Plan {
     let mut damage = Damage::of(request.report, request.database, request.source);
     prefer_copies(request, &mut damage);
-    of_damage(request, &damage)
+    Plan { patterns: request.report.patterns.clone(), ..of_damage(request, &damage) }
 }
 
 /// Treats pages with keys in the wrong order as damaged if a page restore is possible, because a rebuild would keep a
@@ -51,7 +51,14 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
                 (Situation::Unverified, format!("{name}: no damage was found, but not everything could be verified."))
             }
         };
-        return Plan { situation, sentence, steps: inspect, losses: Vec::new(), rejected: Vec::new() };
+        return Plan {
+            situation,
+            sentence,
+            patterns: Vec::new(),
+            steps: inspect,
+            losses: Vec::new(),
+            rejected: Vec::new(),
+        };
     }
     if request.source.backup().is_some() {
         return of_backup::plan(request, damage, inspect);
@@ -85,7 +92,8 @@ pub(crate) fn of_damage(request: &Request<'_>, damage: &Damage) -> Plan {
         (true, false) => Situation::Loss,
     };
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
-    Plan { situation, sentence: sentence(name, damage, situation, request), steps, losses: restored.losses, rejected }
+    let sentence = sentence(name, damage, situation, request);
+    Plan { situation, sentence, patterns: Vec::new(), steps, losses: restored.losses, rejected }
 }
 
 fn sentence(name: &str, damage: &Damage, situation: Situation, request: &Request<'_>) -> String {

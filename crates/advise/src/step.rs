@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use findings::Pattern;
 use format::{Lsn, PageId};
 
 /// The kind of a step.
@@ -169,6 +170,8 @@ pub struct Plan {
     pub situation: Situation,
     /// The state in one sentence.
     pub sentence: String,
+    /// What the damaged pages have in common.
+    pub patterns: Vec<Pattern>,
     /// The steps, cheapest first.
     pub steps: Vec<Step>,
     /// The rows that are lost, unless another source contains them.

@@ -84,7 +84,7 @@ pub(crate) fn plan(request: &Request<'_>, cause: &Cause<'_>, damage: &Damage, se
     };
     let sentence = format!("{name} was not recovered: it was not shut down cleanly, and {}.{too}", cause.why);
     let rejected = search.rejected.into_iter().map(|rejected| (rejected.set, rejected.why)).collect();
-    Plan { situation: Situation::NotRecovered, sentence, steps, losses, rejected }
+    Plan { situation: Situation::NotRecovered, sentence, patterns: Vec::new(), steps, losses, rejected }
 }
 
 fn find_log(request: &Request<'_>, cause: &Cause<'_>) -> Step {

@@ -35,5 +35,5 @@ pub use phases::{phase_named, phase_words};
 pub use ranges::{FileRange, Ranges};
 pub use report::{
     BackupSummary, BrokerCount, DatabaseSummary, Estimate, FileSummary, FileTotals, PhaseStatistics, RangeRead, Report,
-    RowsetCounts, Sample, Statistics, UnitFileTotals, UnitTotals, Warning,
+    RowsetCounts, Sample, Statistics, TAIL_BYTES, UnitFileTotals, UnitTotals, Warning,
 };

@@ -21,6 +21,9 @@ pub struct Warning {
     pub text: String,
 }
 
+/// The ID of the warning that a data file has bytes after its last page.
+pub const TAIL_BYTES: &str = "file.tail-bytes";
+
 /// The result of a run.
 #[derive(Debug, Default)]
 pub struct Report {

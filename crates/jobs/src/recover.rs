@@ -152,7 +152,9 @@ pub fn recover<'s>(
     }
     let settings = settings(options, database);
     let made = make(&logs, source, database, &settings);
-    if is_newer() {
+    // If the log is damaged or cut off, some pages are newer than its readable part for this reason alone.
+    let is_cut_short = made.as_ref().is_err_and(is_unusable);
+    if is_newer() && !is_cut_short {
         return Ok(Outcome::of_another_moment());
     }
     let recovery = match made {
@@ -268,6 +270,9 @@ pub fn without_boot_page(source: &dyn PageSource) -> &'static str {
     match catalog::fetch(source, PageId::BOOT) {
         Fetched::Unread | Fetched::Outside if source.carved().is_some() => {
             "the boot page (1:9) was not found in the image: the catalog cannot be found"
+        }
+        Fetched::Unread | Fetched::Outside if source.backup().is_some_and(|backup| backup.missing_stripes() == 0) => {
+            "the boot page (1:9) is in a part of the backup that is damaged or missing: the catalog cannot be found"
         }
         Fetched::Unread | Fetched::Outside if source.backup().is_some() => {
             "the boot page (1:9) is in a part of the backup that was not given: the catalog cannot be found"

@@ -102,7 +102,8 @@ pub(crate) fn write(error_log: Option<ErrorLog>, to_system: bool, lines: &[Strin
 
 /// The user who runs the program, as `DOMAIN\user` or `host\user`.
 pub(crate) fn who() -> String {
-    let variable = |names: [&str; 2]| names.iter().find_map(|name| env::var(name).ok()).filter(|name| !name.is_empty());
+    let variable =
+        |names: [&str; 2]| names.iter().find_map(|name| env::var(name).ok().filter(|value| !value.is_empty()));
     let user = variable(["USERNAME", "USER"]).or_else(|| variable(["LOGNAME", "LOGNAME"])).unwrap_or_else(user_id);
     match variable(["USERDOMAIN", "USERDOMAIN"]).or_else(jobs::machine::name) {
         Some(domain) => format!("{domain}\\{user}"),
@@ -110,14 +111,15 @@ pub(crate) fn who() -> String {
     }
 }
 
+/// A user without a name. It has no blank, because scripts read the name in DBCC's line up to the next blank.
 #[cfg(unix)]
 fn user_id() -> String {
-    format!("uid {}", rustix::process::getuid().as_raw())
+    format!("uid-{}", rustix::process::getuid().as_raw())
 }
 
 #[cfg(not(unix))]
 fn user_id() -> String {
-    "unknown user".to_owned()
+    "unknown".to_owned()
 }
 
 /// The present time in UTC, in the format of SQL Server's error log, to hundredths of a second.

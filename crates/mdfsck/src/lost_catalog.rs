@@ -83,7 +83,8 @@ pub(crate) fn look(source: &dyn PageSource, database: Database) -> (Database, Op
 /// be given instead.
 fn has_primary(source: &dyn PageSource) -> bool {
     let is_read = || !matches!(catalog::fetch(source, PageId::BOOT), Fetched::Unread);
-    source.file(PageId::BOOT.file).is_some() && (source.backup().is_none() || is_read())
+    let has_all = source.backup().is_none_or(|backup| backup.missing_stripes() == 0);
+    source.file(PageId::BOOT.file).is_some() && (has_all || is_read())
 }
 
 fn is_lost(database: &Database, search: Search, has_copy: bool) -> bool {

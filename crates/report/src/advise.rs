@@ -7,7 +7,8 @@ use findings::Report;
 use format::PageId;
 
 use crate::json::advise as lines;
-use crate::json::{VERSION, line};
+use crate::json::{VERSION, line, pattern_line};
+use crate::patterns;
 use crate::server_text::lsn_text;
 use crate::text_table::{printable, wrap};
 
@@ -17,12 +18,13 @@ const COLUMNS: usize = 80;
 /// Maximum number of pages that the text names.
 const MOST_PAGES: usize = 12;
 
-/// Writes a plan for people: the situation, the losses, then numbered steps.
+/// Writes a plan for people: the situation, the patterns of the damage, the losses, then numbered steps.
 ///
 /// # Errors
 /// If writing to `out` fails.
 pub fn write(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     paragraph("", &plan.sentence, out)?;
+    plan.patterns.iter().try_for_each(|pattern| paragraph("  Pattern: ", &patterns::line(pattern), out))?;
     for (set, why) in &plan.rejected {
         paragraph("  Not usable: ", &format!("{set}: {why}."), out)?;
     }
@@ -109,11 +111,14 @@ fn pages(pages: &[PageId]) -> String {
     }
 }
 
-/// Writes a plan as lines of JSON.
+/// Writes a plan as lines of JSON, and the patterns of the damage before them.
 ///
 /// # Errors
 /// If writing to `out` fails.
 pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::Result<()> {
+    for pattern in &plan.patterns {
+        line(&lines::AdviceLine::Pattern(Box::new(pattern_line(pattern))), out)?;
+    }
     let name = |page: &PageId| format!("{}:{}", page.file, page.page);
     for (number, step) in plan.steps.iter().enumerate() {
         let step = lines::AdviceStep {
@@ -175,6 +180,7 @@ pub fn write_json(plan: &Plan, report: &Report, out: &mut dyn io::Write) -> io::
 /// If writing to `out` fails.
 pub fn write_script(plan: &Plan, out: &mut dyn io::Write) -> io::Result<()> {
     comment(&plan.sentence, out)?;
+    plan.patterns.iter().try_for_each(|pattern| comment(&format!("Pattern: {}", patterns::line(pattern)), out))?;
     comment(
         "Review this script before you run it: mdfsck never runs it. As written, the script changes nothing: each step \
         begins with SET NOEXEC ON, and takes effect only after you delete that line. Run the script step by step, and \

@@ -130,7 +130,7 @@ pub(crate) fn not_verified_line<'a>(report: &Report, entry: &'a NotVerified) -> 
     lines::NotVerified { note: note(entry), allowed: report.is_allowed(entry.limit).then_some(true) }
 }
 
-fn pattern_line(pattern: &Pattern) -> lines::Pattern {
+pub(crate) fn pattern_line(pattern: &Pattern) -> lines::Pattern {
     let (first_byte, last_byte) = patterns::bytes(pattern);
     lines::Pattern {
         id: patterns::id(pattern),

@@ -318,6 +318,10 @@ impl LogReport<'_> {
                 let what = damage.words(name);
                 let after = match later {
                     LaterBlocks { count: 0, .. } => String::new(),
+                    LaterBlocks { count: 1, reach_bytes } => format!(
+                        "; 1 more block of the log follows within {reach_bytes} bytes, and cannot be put in order without \
+                        the missing blocks"
+                    ),
                     LaterBlocks { count, reach_bytes } => format!(
                         "; {count} more blocks of the log follow within {reach_bytes} bytes, and cannot be put in order \
                         without the missing blocks"

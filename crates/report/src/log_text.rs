@@ -113,14 +113,18 @@ impl LogReport<'_> {
         table.row(["After that".to_owned(), end]);
         let needed = match (self.needed_from(), self.history.last_checkpoint()) {
             (Some(needed), Some(checkpoint)) if checkpoint.redo == Some(needed) => {
-                format!("{}, the redo start of the last checkpoint", lsn_text(needed))
+                let before = if self.end_words().0 == "damaged" { " before the damage" } else { "" };
+                format!("{}, the redo start of the last checkpoint{before}", lsn_text(needed))
             }
             (Some(needed), _) => format!("{}, the begin of the oldest open transaction", lsn_text(needed)),
             (None, _) => "unknown: no checkpoint ended in this log".to_owned(),
         };
         table.row(["Needed from".to_owned(), needed]);
-        if let Some(held) = self.held() {
-            table.row(["Log reuse wait".to_owned(), self.held_words(held)]);
+        let is_damaged = self.end_words().0 == "damaged";
+        match self.held() {
+            Some(held) => table.row(["Log reuse wait".to_owned(), self.held_words(held)]),
+            None if is_damaged => table.row(["Log reuse wait", "unknown: the log after the damage cannot be read"]),
+            None => {}
         }
         let backups = match self.boot {
             Some(boot) if boot.is_simple_recovery() => "do not delay reuse (simple recovery model)",

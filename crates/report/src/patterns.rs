@@ -14,7 +14,12 @@ const EXTENT_PAGES: u32 = 8;
 /// The line of a pattern.
 pub(crate) fn line(pattern: &Pattern) -> String {
     let cause = cause(pattern).map_or_else(String::new, |cause| format!(" Probable cause: {cause}."));
-    format!("{}: {}.{cause}", place(pattern), fact(pattern))
+    format!("{}.{cause}", facts(pattern))
+}
+
+/// The pages of a pattern, and what they contain, without the probable cause.
+pub(crate) fn facts(pattern: &Pattern) -> String {
+    format!("{}: {}", place(pattern), fact(pattern))
 }
 
 /// The ID of a kind of pattern.

@@ -27,6 +27,7 @@ mod placement;
 mod places;
 mod plan;
 mod records;
+pub(crate) mod remains;
 mod restore;
 mod room;
 mod seen;
@@ -84,12 +85,16 @@ pub fn media_from(path: &Path, input: Box<dyn Read + Send>) -> Result<BackupMedi
 /// The error for a file without a backup set: the file is of another kind, or damaged.
 pub fn no_set(path: &Path) -> OpenError {
     let mut start = vec![0; IDENTIFY_BYTES];
-    let read = SharedFile::open(path).and_then(|file| read_fully_at(&file, &mut start, 0));
+    let read = SharedFile::open(path).and_then(|file| {
+        let read = read_fully_at(&file, &mut start, 0)?;
+        Ok((read, remains::form(path, &file, file.length()?)))
+    });
     let path = path.to_owned();
-    let Ok(read) = read else { return OpenError::NoSet { path } };
+    let Ok((read, None)) = read else { return OpenError::NoSet { path } };
     start.truncate(read);
     if let Some(holder) = Holder::of(&path, &start) {
-        return OpenError::Held { path, what: holder.text };
+        let what = holder.told(&path);
+        return OpenError::Held { path, what };
     }
     let what = match (identify(&start), Archive::of(&start)) {
         (FileKind::Backup(_), _) => return OpenError::NoSet { path },

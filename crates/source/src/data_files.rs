@@ -15,7 +15,8 @@ use crate::buffer::is_aligned;
 use crate::changes::{ChangeKind, FileChange};
 use crate::cpu_cache::pages_per_copy;
 use crate::faults::{ReadFaults, Reads};
-use crate::identify::{Archive, FileKind, Holder, identify_whole};
+use crate::identify::{Archive, FileKind, Holder};
+use crate::identify_whole::identify_whole;
 use crate::positioned::{Cache, ReadAt, SharedFile, read_fully_at, will_need};
 use crate::remains::Remains;
 use crate::start_hash::StartHash;
@@ -420,7 +421,10 @@ pub(crate) fn describe(
         FileKind::Backup(kind) => return Err(OpenError::Backup { path, kind }),
         FileKind::Other => {
             return Err(match (Holder::of(&path, start), Archive::of(start), remains) {
-                (Some(holder), ..) => OpenError::Held { path, what: holder.text },
+                (Some(holder), ..) => {
+                    let what = holder.told(&path);
+                    OpenError::Held { path, what }
+                }
                 (None, Some(archive), _) => OpenError::Compressed { path, archive },
                 (None, None, Remains::Moved { file_id, by }) => OpenError::Moved { path, file_id, by },
                 (None, None, _) => OpenError::NotADataFile { path },

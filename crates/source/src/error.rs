@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use format::Lsn;
 
 use crate::arguments::argument;
-use crate::identify::{Archive, FileKind, identify};
+use crate::identify::{Archive, FileKind, carve_command, identify, names_a_backup};
 use crate::storage;
 
 mod carve;
@@ -133,7 +133,7 @@ pub enum OpenError {
         /// Path of the file.
         path: PathBuf,
         /// The kind of file, and what to check instead.
-        what: &'static str,
+        what: String,
     },
     /// The file is not a backup, but backups are expected.
     #[error("{}: is not a SQL Server backup{what}", path.display())]
@@ -144,7 +144,7 @@ pub enum OpenError {
         what: &'static str,
     },
     /// The backup contains no set that can be read.
-    #[error("{}: no backup set in this file can be read: the file ends too early, or its configuration is damaged", path.display())]
+    #[error("{}: no backup set in this file can be read: the file ends too early, or its configuration is damaged; if it is not compressed, {}", path.display(), carve_command(path))]
     NoSet {
         /// Path of the file.
         path: PathBuf,
@@ -314,7 +314,7 @@ pub enum OpenError {
         family: u16,
     },
     /// The file is a compressed backup that cannot be decompressed.
-    #[error("{}: is a compressed backup in an unknown form: encrypted, or compressed with an algorithm other than MS_XPRESS, such as ZSTD (SQL Server 2025) or QAT_DEFLATE (RESTORE HEADERONLY shows which); restore it and name its .mdf file", path.display())]
+    #[error("{}: is a compressed backup in an unknown form: encrypted, such as the backup of a database with TDE, or compressed with an algorithm other than MS_XPRESS, such as ZSTD (SQL Server 2025) or QAT_DEFLATE (RESTORE HEADERONLY shows which); restore it and name its .mdf file", path.display())]
     UnknownCompression {
         /// Path of the file.
         path: PathBuf,
@@ -540,8 +540,10 @@ pub enum ReadError {
         cause: io::Error,
     },
     /// The page is in a missing part of the backup.
-    #[error("{}: page {page} is in a part of the backup that was not given", path.display())]
+    #[error("{}: page {page} is in a part of the backup that {}", path.display(), if *is_stripe { "was not given" } else { "is damaged or missing" })]
     NotInBackup {
+        /// Whether stripes of the backup were not given, one of which may have the page.
+        is_stripe: bool,
         /// Path of the backup.
         path: PathBuf,
         /// ID of the page.
@@ -573,7 +575,7 @@ pub enum ReadError {
 
 /// Describes where the pages of a file are, and what to do about it.
 fn moved_by(path: &Path, by: i64) -> String {
-    let carve = format!("'mdfsck check --carve {}' reads the pages where they are", argument(path));
+    let carve = format!("{} where they are", carve_command(path));
     match u64::try_from(by) {
         Ok(by) => format!(
             "{by} bytes behind its place: bytes were inserted at the start, or the file is a backup whose start is damaged. \
@@ -597,6 +599,7 @@ fn who_reads(path: &Path) -> &'static str {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
     match () {
         () if is_of("xel") => "; 'mdfsck events' reads Extended Events",
+        () if names_a_backup(path) => ", and no part of it that was looked at is one of a backup",
         () if name.starts_with("ERRORLOG") => "; 'mdfsck checkpoints' reads error logs",
         () => "",
     }

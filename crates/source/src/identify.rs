@@ -9,8 +9,6 @@ use format::protection::{self, undo_torn_bits};
 use format::{Page, PageBytes, PageId, PageType};
 
 use crate::arguments::argument;
-use crate::positioned::ReadAt;
-use crate::remains::Remains;
 
 /// The number of bytes that [`identify`] needs: the first four pages.
 pub(crate) const IDENTIFY_BYTES: usize = 4 * PAGE_BYTES;
@@ -77,7 +75,9 @@ impl Archive {
 /// A kind of file that contains a database, but not in a format that can be checked.
 pub(crate) struct Holder {
     /// The kind of file, and what can be checked instead.
-    pub(crate) text: &'static str,
+    text: &'static str,
+    /// Whether the file has the pages of the database as they are, in pieces of whole sectors.
+    has_pages: bool,
     start: &'static [u8],
     /// Names of files in the archive. If this list is not empty, the first bytes of the file do not suffice to identify
     /// the kind: one of these names must also occur in the first pages, or the file must have one of `extensions`.
@@ -89,18 +89,21 @@ pub(crate) struct Holder {
 const HOLDERS: [Holder; 3] = [
     Holder {
         text: "is an export of a database (.bacpac or .dacpac), which has no pages to check; check the database from which it was exported",
+        has_pages: false,
         start: b"PK\x03\x04",
         members: &["DacMetadata.xml", "Origin.xml"],
         extensions: &["bacpac", "dacpac"],
     },
     Holder {
         text: "is a disk image (VHDX): mount the image read-only, and check its files",
+        has_pages: true,
         start: b"vhdxfile",
         members: &[],
         extensions: &[],
     },
     Holder {
         text: "is a disk image (VHD): mount the image read-only, and check its files",
+        has_pages: true,
         // These bytes are at the start of a virtual disk, unless it has a fixed size. A fixed-size virtual disk begins
         // with the partition table of the disk, and is recognized by its extension and by the signature of this table.
         start: b"conectix",
@@ -110,6 +113,14 @@ const HOLDERS: [Holder; 3] = [
 ];
 
 impl Holder {
+    /// The kind of the file at `path`, and what can be checked instead.
+    pub(crate) fn told(&self, path: &Path) -> String {
+        match self.has_pages {
+            true => format!("{}; {} that are in the image", self.text, carve_command(path)),
+            false => self.text.to_owned(),
+        }
+    }
+
     /// The kind of a file with this path and these first bytes; `None` if it is not one of [`HOLDERS`].
     pub(crate) fn of(path: &Path, start: &[u8]) -> Option<&'static Self> {
         let has = |name: &str| start.windows(name.len()).any(|part| part == name.as_bytes());
@@ -124,6 +135,12 @@ impl Holder {
             }
         })
     }
+}
+
+/// The beginning of a clause that names the command to read the pages of a file wherever they are: `'mdfsck check
+/// --carve FILE' reads the pages`.
+pub(crate) fn carve_command(path: &Path) -> String {
+    format!("'mdfsck check --carve {}' reads the pages", argument(path))
 }
 
 /// Identifies a file by its first four pages; a shorter file is given completely.
@@ -163,18 +180,11 @@ pub fn identify(start: &[u8]) -> FileKind {
     }
 }
 
-/// Identifies a file of `length` bytes with the first pages `start`. If the first pages do not identify it, and its name
-/// is that of a data file, looks at other places of `file`. Other files are not read at so many places, because a folder
-/// may have thousands of them.
-pub(crate) fn identify_whole(path: &Path, file: &dyn ReadAt, start: &[u8], length: u64) -> (FileKind, Remains) {
-    let kind = identify(start);
-    if kind != FileKind::Other || !names_a_data_file(path) {
-        return (kind, Remains::Nothing);
-    }
-    match Remains::of(file, length) {
-        Remains::InPlace(file_id) => (FileKind::Data { file_id, header_is_sound: false }, Remains::InPlace(file_id)),
-        remains => (kind, remains),
-    }
+/// Whether the name of a file has an extension of backups, possibly followed by another one, as in `a.bak.locked`.
+pub(crate) fn names_a_backup(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_of_backups = |part: &str| ["bak", "trn", "dif", "diff"].iter().any(|known| part.eq_ignore_ascii_case(known));
+    name.split('.').skip(1).any(is_of_backups)
 }
 
 /// Whether the name of a file has an extension of data files, possibly followed by another one, as in `a.mdf.locked`.

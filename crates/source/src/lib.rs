@@ -21,6 +21,7 @@ mod databases;
 mod error;
 mod faults;
 mod identify;
+mod identify_whole;
 mod memory_files;
 mod positioned;
 mod remains;
@@ -294,7 +295,8 @@ pub fn is_data_file(path: &Path) -> bool {
         let file = SharedFile::open(path)?;
         let mut start = vec![0; identify::IDENTIFY_BYTES];
         let read = read_fully_at(&file, &mut start, 0)?;
-        let (kind, _) = identify::identify_whole(path, &file, start.get(..read).unwrap_or_default(), file.length()?);
+        let (kind, _) =
+            identify_whole::identify_whole(path, &file, start.get(..read).unwrap_or_default(), file.length()?);
         Ok(kind)
     };
     storage::is_file(path) && matches!(kind(), Ok(FileKind::Data { .. }))
@@ -305,12 +307,15 @@ pub fn is_backup(path: &Path) -> bool {
     storage::is_file(path) && starts_backup(path).unwrap_or(false)
 }
 
-/// Whether the file at `path` begins like a backup.
+/// Whether the file at `path` begins like a backup, or has the name and further parts of a backup whose beginning is
+/// overwritten.
 ///
 /// # Errors
 /// Errors of the operating system, which leave the answer unknown.
 pub fn starts_backup(path: &Path) -> io::Result<bool> {
+    let file = SharedFile::open(path)?;
     let mut start = [0; 8];
-    let read = read_fully_at(&SharedFile::open(path)?, &mut start, 0)?;
-    Ok(matches!(identify(start.get(..read).unwrap_or_default()), FileKind::Backup(_)))
+    let read = read_fully_at(&file, &mut start, 0)?;
+    Ok(matches!(identify(start.get(..read).unwrap_or_default()), FileKind::Backup(_))
+        || backup::remains::form(path, &file, file.length()?).is_some())
 }

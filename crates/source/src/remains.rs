@@ -124,7 +124,7 @@ fn firsts_of_two(file: &dyn ReadAt, places: &BTreeSet<u64>) -> impl Iterator<Ite
 
 /// The page at `offset`, if the next page follows it. Most offsets have no page: they are excluded by the page numbers,
 /// before a checksum is computed.
-fn first_of_two(bytes: &[u8], offset: usize) -> Option<PageId> {
+pub(crate) fn first_of_two(bytes: &[u8], offset: usize) -> Option<PageId> {
     let bytes = bytes.get(offset..).filter(|bytes| bytes.first() == Some(&HEADER_VERSION))?;
     let first: &PageBytes = bytes.first_chunk()?;
     let second: &PageBytes = bytes.get(PAGE_BYTES..)?.first_chunk()?;

@@ -3,7 +3,7 @@
 
 use catalog::{Boot, Database, FileRow};
 use findings::registry::limits;
-use findings::{Scope, Warning};
+use findings::{Scope, TAIL_BYTES, Warning};
 use format::page::PAGE_BYTES;
 use format::version;
 use source::{BackupPages, Carved, Carving, DataFile, PageCopy, PageSource};
@@ -39,7 +39,8 @@ pub(crate) fn warnings_after(
     warnings.extend(open_elsewhere(source));
     // A file that has changed may have been growing when it was opened.
     let files = source.files().iter().filter(|file| !moved.has(&file.path));
-    warnings.extend(files.filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
+    warnings.extend(files.clone().filter_map(cut).map(|text| warning(limits::PAGES_BEYOND_END.id, text)));
+    warnings.extend(files.filter_map(tail));
     warnings.extend(source.backup().and_then(|backup| log_of_backup(source, backup)));
     warnings.extend(source.backup().and_then(other_sets));
     warnings.extend(not_recovered(source, database, "checked"));
@@ -235,6 +236,23 @@ pub(crate) fn cut(file: &DataFile) -> Option<String> {
             file.path.display(),
             u64::from(claimed) * PAGE_BYTES as u64
         )
+    })
+}
+
+/// The warning about bytes after the last page of a file that was not cut. A server writes only whole pages.
+fn tail(file: &DataFile) -> Option<Warning> {
+    let bytes = match file.tail_bytes {
+        0 => return None,
+        1 => "1 byte".to_owned(),
+        bytes => format!("{bytes} bytes"),
+    };
+    cut(file).is_none().then(|| {
+        let text = format!(
+            "{}: has {bytes} after its last page, which are not checked: a server writes only whole pages, so another \
+             program wrote them, as ransomware appends a note",
+            file.path.display()
+        );
+        warning(TAIL_BYTES, text)
     })
 }
 

@@ -267,8 +267,9 @@ options with which CHECKDB ran, such as --physical-only.
 Exit status (bits that add up):
    0  nothing differs beyond what is explained
    1  the results differ           8  wrong usage
-   4  could not read the files    16  incomplete: the results of CHECKDB are cut off, or part of
-                                      the check could not be verified
+   4  could not read the files    16  incomplete: the results of CHECKDB are cut off, or are
+                                      messages in a language other than English, or part of the
+                                      check could not be verified
 
 Examples:
   sqlcmd -S . -W -s, -w 65535 -o result.csv -Q \"DBCC CHECKDB (sales) WITH TABLERESULTS, ALL_ERRORMSGS\"

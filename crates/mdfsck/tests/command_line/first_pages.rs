@@ -26,11 +26,16 @@ fn sample(folder: &Path) -> Result<Vec<u8>, Failed> {
 
 /// The rows of each table in an export, sorted. Rows that are not proven sound are in separate files, behind their page,
 /// their slot and the reason.
-fn exported(folder: &Path, data: &str, to: &str) -> Result<BTreeMap<String, Vec<String>>, Failed> {
+pub(super) fn exported(folder: &Path, data: &str, to: &str) -> Result<BTreeMap<String, Vec<String>>, Failed> {
     exported_with(folder, data, to, &[])
 }
 
-fn exported_with(folder: &Path, data: &str, to: &str, more: &[&str]) -> Result<BTreeMap<String, Vec<String>>, Failed> {
+pub(super) fn exported_with(
+    folder: &Path,
+    data: &str,
+    to: &str,
+    more: &[&str],
+) -> Result<BTreeMap<String, Vec<String>>, Failed> {
     const DOUBTFUL: &str = ".doubtful";
     let output = mdfsck(folder, &[&["export", data, "--damaged", "-o", to], more].concat());
     let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();

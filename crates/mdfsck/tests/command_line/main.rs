@@ -53,6 +53,8 @@ mod patterns;
 mod prove;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 mod read_only;
+#[cfg(feature = "lab")]
+mod reports;
 #[cfg(all(feature = "lab", unix))]
 mod samples;
 #[cfg(all(feature = "lab", unix))]
@@ -257,6 +259,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(history::with_history());
     all.extend(html::with_pages());
     all.extend(patterns::with_patterns());
+    all.extend(reports::of_reports());
     all.extend(estate::with_estates());
     #[cfg(unix)]
     all.extend(serve::with_servers());

@@ -73,7 +73,7 @@ pub(crate) fn pasted_texts() -> Vec<(&'static str, Test)> {
     ]
 }
 
-fn explain(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<Output, Failed> {
+pub(crate) fn explain(folder: &Path, arguments: &[&str], input: &[u8]) -> Result<Output, Failed> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
     command.arg("explain").args(arguments).current_dir(folder);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

@@ -5,13 +5,14 @@ use std::io;
 use std::io::Write;
 
 use catalog::Database;
-use findings::{MapOwner, PageMap, Report};
+use findings::{MapOwner, PageMap, Pattern, Report};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use format::PageId;
 use serde::Serialize;
 
 use crate::html::{Base64, Budget, push_number};
+use crate::patterns;
 use crate::summary::findings::{damaged_pages, is_consequence};
 
 /// Maximum number of marks. If more marks would be needed, each mark covers 2, 4, 8 ... pages.
@@ -45,6 +46,8 @@ struct File {
     cell_shift: u32,
     /// The first run of several pages that were not read: its first page and its number of pages.
     unread: Option<(u32, u64)>,
+    /// The patterns in the damaged pages: the first page, the number of pages up to the last one, and the pattern in words.
+    patterns: Vec<(u32, u32, String)>,
 }
 
 /// The files and the names of owners. Once the text budget is used up, an ellipsis replaces each name.
@@ -60,6 +63,7 @@ pub(super) fn map(report: &Report, database: &Database, room: &mut Budget) -> Ma
             pages: file.pages,
             cell_shift: file.cell_shift,
             unread: unread.map(|(page, count)| (page.page, *count)),
+            patterns: patterns_of(report, file.file_id),
         }
     });
     let files = files.collect();
@@ -75,6 +79,15 @@ pub(super) fn map(report: &Report, database: &Database, room: &mut Budget) -> Ma
         owners.push((table, index_name(database, *owner, room)));
     }
     Map { files, more_files, tables, owners }
+}
+
+fn patterns_of(report: &Report, file_id: u16) -> Vec<(u32, u32, String)> {
+    let of_file = report.patterns.iter().filter(|pattern| pattern.file_id == file_id);
+    let range = |pattern: &Pattern| {
+        let pages = pattern.last.saturating_sub(pattern.first).saturating_add(1);
+        (pattern.first, pages, patterns::facts(pattern))
+    };
+    of_file.map(range).collect()
 }
 
 fn table_name(database: &Database, object_id: i32, room: &mut Budget) -> String {

@@ -110,6 +110,7 @@ class PageMap {
       for (let y = 1; y <= rows; y++) context.clearRect(0, y * side - 1, width, 1);
     }
     this.drawMarks(context, width, height);
+    this.drawPatterns(context);
     this.show();
     this.showBar();
     this.showLegend();
@@ -167,6 +168,31 @@ class PageMap {
       if (isFinding) continue;
       context.fillStyle = halo;
       for (const [x, y] of places) context.fillRect(x + 2, y + 2, large - 4, large - 4);
+    }
+  }
+
+  // Ranges of pages whose damage has something in common. A map may have none.
+  get patterns() { return (this.file.patterns ?? []).map(([page, pages, words]) => ({page, pages, words})); }
+
+  // A frame around the cells of each pattern, which may begin and end within a row.
+  drawPatterns(context) {
+    const style = getComputedStyle(document.documentElement);
+    const [hurt, halo] = ['--hurt', '--halo'].map(name => style.getPropertyValue(name).trim());
+    const {side, columns} = this.shape;
+    for (const pattern of this.patterns) {
+      const cells = this.cellsOf(pattern);
+      if (cells === null) continue;
+      const [[left, top], [right, bottom]] = cells.map((cell, at) => [(cell % columns + at) * side, (Math.floor(cell / columns) + at) * side]);
+      const corners = bottom - top <= side ? [[left, top], [right, top], [right, bottom], [left, bottom]]
+        : [[left, top], [columns * side, top], [columns * side, bottom - side], [right, bottom - side],
+          [right, bottom], [0, bottom], [0, top + side], [left, top + side]];
+      context.beginPath();
+      for (const [x, y] of corners) context.lineTo(x, y);
+      context.closePath();
+      for (const [color, width] of [[halo, 4], [hurt, 2]]) {
+        [context.strokeStyle, context.lineWidth] = [color, width];
+        context.stroke();
+      }
     }
   }
 
@@ -239,6 +265,7 @@ class PageMap {
     const items = list.map((color, at) => totals[at] ? item('', color.name, names[at], size(totals[at] * BYTES_PER_EXTENT)) : null);
     if (this.marks(true).length) items.push(item('mark', 'hurt', 'findings', this.amount(true)));
     if (this.marks(false).length) items.push(item('mark hollow', 'doubt', 'not verified', this.amount(false)));
+    if (this.patterns.length) items.push(item('frame', 'hurt', 'patterns', counted(this.patterns.length, 'range of pages', 'ranges of pages')));
     this.legend.replaceChildren(...items.filter(Boolean));
   }
 
@@ -254,14 +281,16 @@ class PageMap {
       const part = this.scheme.words(this.runs, run);
       if (!parts.includes(part)) parts.push(part);
     }
+    const isHere = mark => {
+      const [from, to] = this.cellsOf(mark) ?? [0, -1];
+      return from <= this.cursor && this.cursor <= to;
+    };
     const list = isFinding => {
-      const here = this.marks(isFinding).filter(mark => {
-        const [from, to] = this.cellsOf(mark) ?? [0, -1];
-        return from <= this.cursor && this.cursor <= to;
-      });
+      const here = this.marks(isFinding).filter(isHere);
       return here.length ? `${isFinding ? 'findings' : 'not verified'}: ${this.list(here, 8)}` : '';
     };
-    this.readout.value = [`Pages ${this.pages(from, length)}`, parts.join('; '), list(true), list(false)].filter(Boolean).join(' · ');
+    this.readout.value = [`Pages ${this.pages(from, length)}`, parts.join('; '), list(true), list(false),
+      ...this.patterns.filter(isHere).map(({words}) => `pattern: ${words}`)].filter(Boolean).join(' · ');
   }
 
   get shownCells() { return Math.ceil(this.view.count / this.shape.per); }

@@ -2,11 +2,14 @@
 
 use serde::Serialize;
 
+use super::lines::Pattern;
+
 /// A line of `mdfsck advise`. Its first field, `kind`, names the kind of line.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum AdviceLine<'a> {
+    Pattern(Box<Pattern>),
     Step(AdviceStep<'a>),
     Loss(AdviceLoss<'a>),
     Rejected(RejectedBackup<'a>),

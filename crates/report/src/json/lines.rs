@@ -69,13 +69,14 @@ pub(crate) struct Run<'a> {
 }
 
 /// A fact about the input that the user must know first: missing files or stripes, sets that are not checked, a
-/// truncated file, pages that were being changed when they were copied, or a version that is too new.
+/// truncated file, bytes after the last page of a file, pages that were being changed when they were copied, or a
+/// version that is too new.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Warning<'a> {
     /// Id of the warning: `file.not-given`, `backup.stripes`, `pages.beyond-end`, `demoted.in-flight`, `backup.log`,
     /// `backup.moments`, `backup.other-sets`, `recovery.none`, `version.unknown`, `carve.found`, `carve.databases`,
-    /// `carve.doubles`, `carve.left-out`.
+    /// `carve.doubles`, `carve.left-out`, `file.tail-bytes`, `input.open`, `input.changed`.
     pub(crate) id: &'static str,
     /// The text of the warning.
     pub(crate) text: &'a str,

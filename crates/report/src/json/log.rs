@@ -227,7 +227,8 @@ pub(crate) struct LogSummary<'a> {
     pub(crate) needed_from_lsn: Option<String>,
     /// The reason why the log cannot be reused, as in `log_reuse_wait_desc`: `NOTHING`, `CHECKPOINT`,
     /// `ACTIVE_TRANSACTION` or `LOG_BACKUP`. `LOG_BACKUP` can be reported only if data files are given too. mdfsck
-    /// cannot tell whether replication still needs the log. Null if no checkpoint ended in the log.
+    /// cannot tell whether replication still needs the log. Null if no checkpoint ended in the log, or if the log is
+    /// damaged.
     pub(crate) held_by: Option<&'static str>,
     /// LSN of the oldest record that still prevents reuse of the log.
     pub(crate) held_from_lsn: Option<String>,

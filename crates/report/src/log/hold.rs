@@ -2,7 +2,7 @@
 
 use catalog::Boot;
 use format::Lsn;
-use log::Transaction;
+use log::{EndReason, Transaction};
 
 use super::LogReport;
 
@@ -51,9 +51,12 @@ fn not_backed_up_from(boot: &Boot) -> Option<Lsn> {
 
 impl LogReport<'_> {
     /// The reason why a part of the log is still needed, as far as the log and the boot page show. `None` if no
-    /// checkpoint ended in the log. Replication and change data capture may need more of the log, but the log and the
+    /// checkpoint ended in the log, or if the log is damaged: its unreadable part may have a later checkpoint. Replication and change data capture may need more of the log, but the log and the
     /// boot page do not show this.
     pub fn held(&self) -> Option<Held> {
+        if matches!(self.end.reason, EndReason::Damaged { .. }) {
+            return None;
+        }
         let redo = self.history.last_checkpoint()?.redo?;
         let oldest = self.oldest_open().and_then(|transaction| transaction.begin);
         let backup = self.boot.and_then(not_backed_up_from);

@@ -6,7 +6,7 @@ use std::io;
 
 use findings::registry::Check;
 use findings::registry::limits::Limit;
-use findings::{Finding, RecoveryState, Report, Scope};
+use findings::{Finding, RecoveryState, Report, Scope, TAIL_BYTES};
 use format::{PageId, version};
 
 use super::Commands;
@@ -31,6 +31,9 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.paragraph("  ", &amount(report))?;
     if let Some(scope) = scope(report) {
         lines.paragraph("  ", &scope)?;
+    }
+    for warning in report.warnings.iter().filter(|warning| warning.id == TAIL_BYTES) {
+        lines.paragraph("  ", &warning.text)?;
     }
     lines.blank()?;
     let (tone, word, text) = verdict(report);

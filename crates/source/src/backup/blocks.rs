@@ -100,6 +100,12 @@ fn words_xor(bytes: &[u8], count: usize) -> Option<u16> {
     Some(words.iter().fold(0, |sum, word| sum ^ u16::from_le_bytes(*word)))
 }
 
+/// Whether `bytes` start with the undamaged header of a block.
+pub(super) fn is_block(bytes: &[u8]) -> bool {
+    bytes.first_chunk::<4>().is_some_and(|tag| BLOCKS.contains(&tag))
+        && words_xor(bytes, 25).is_some_and(|sum| Some(sum) == u16_at(bytes, 50))
+}
+
 /// Whether `bytes` start with the undamaged header of a stream.
 fn is_stream(bytes: &[u8]) -> bool {
     bytes.iter().take(4).all(u8::is_ascii_uppercase)
@@ -120,6 +126,16 @@ pub(crate) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(media: &'a Media, room: &'a Room) -> Self {
         Self { media, at: 0, room, damage: Vec::new(), undescribed: BTreeMap::new() }
+    }
+
+    /// The backup file.
+    pub(super) fn media(&self) -> &'a Media {
+        self.media
+    }
+
+    /// The tape offset at which the next block should begin.
+    pub(super) fn at(&self) -> u64 {
+        self.at
     }
 
     fn note(&mut self, at: u64, kind: DamageKind) -> io::Result<()> {
@@ -285,7 +301,7 @@ impl<'a> Walk<'a> {
 
     /// The length of the page or log data that starts at `data`. Between the data and the next block, which starts at
     /// `end`, there is padding.
-    fn length_before(&self, data: u64, end: u64) -> io::Result<u64> {
+    pub(super) fn length_before(&self, data: u64, end: u64) -> io::Result<u64> {
         let unit = PAGE_BYTES as u64;
         let mut units = end.saturating_sub(data + LEAD_BYTES) / unit;
         // The padding is at most as long as one page.
@@ -330,9 +346,7 @@ impl<'a> Walk<'a> {
                 }
             };
             for (sector, bytes) in window.get(..read).unwrap_or_default().chunks(SECTOR_BYTES).enumerate() {
-                let is_block = bytes.first_chunk::<4>().is_some_and(|tag| BLOCKS.contains(&tag))
-                    && words_xor(bytes, 25).is_some_and(|sum| Some(sum) == u16_at(bytes, 50));
-                if is_block {
+                if is_block(bytes) {
                     self.at = at + (sector * SECTOR_BYTES) as u64;
                     return Ok(());
                 }

@@ -113,11 +113,8 @@ impl Compressed {
         index + size_of_val(self.sound.as_slice()) + CACHED * usize::from(MAX_SECTORS) * SECTOR_BYTES
     }
 
-    /// Builds the index of the records of `file`; `None` if this version of the container is unknown.
-    pub(super) fn open(file: &SharedFile, length: u64, room: &Room) -> io::Result<Option<Self>> {
-        let mut start = [0; 16];
-        read_fully_at(file, &mut start, 0)?;
-        let Some(version) = start.get(8..).and_then(Version::of) else { return Ok(None) };
+    /// Builds the index of the records of `file`; `None` if the compression is unknown.
+    pub(super) fn open(file: &SharedFile, length: u64, version: Version, room: &Room) -> io::Result<Option<Self>> {
         let groups = records::groups(file, length, version, room)?;
         if !groups.has_records() {
             return Ok(None);
@@ -373,7 +370,7 @@ fn copy(from: &[u8], to: &mut [u8]) -> usize {
 
 /// Decompresses a record's payload into `out`, whose length must be the size of the content. Returns whether the
 /// decompression succeeded.
-fn expand(payload: &[u8], out: &mut [u8]) -> bool {
+pub(super) fn expand(payload: &[u8], out: &mut [u8]) -> bool {
     // A payload with the same length as its content is stored uncompressed.
     if payload.len() == out.len() {
         out.copy_from_slice(payload);

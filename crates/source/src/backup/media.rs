@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicU64;
 use super::compressed::{Compressed, MAGIC, RecordFault};
 use super::damage::{Damage, DamageKind};
 use super::pipe::Pipe;
+use super::remains::{self, Form};
 use super::room::Room;
+use super::version::Version;
 use crate::changes::FileChange;
 use crate::faults::{ReadFaults, Reads};
 use crate::positioned::{SharedFile, read_fully_at, will_need};
@@ -45,14 +47,26 @@ impl Media {
     /// Opens a backup file; `None` if its compression is unknown.
     pub(super) fn open(path: &Path, file: SharedFile, room: &Room) -> io::Result<Option<Self>> {
         let length = file.length()?;
-        let mut start = [0; 8];
-        read_fully_at(&file, &mut start, 0)?;
-        let input = match start == *MAGIC {
-            true => match Compressed::open(&file, length, room)? {
+        let mut start = [0; MAGIC.len() + 8];
+        let read = read_fully_at(&file, &mut start, 0)?;
+        let start = start.get(..read).unwrap_or_default();
+        let version = match start.strip_prefix(MAGIC) {
+            Some(words) => match Version::of(words) {
+                Some(version) => Some(version),
+                None => return Ok(None),
+            },
+            None if start.starts_with(b"TAPE") => None,
+            None => match remains::form(path, &file, length) {
+                Some(Form::Compressed(version)) => Some(version),
+                Some(Form::Plain) | None => None,
+            },
+        };
+        let input = match version {
+            Some(version) => match Compressed::open(&file, length, version, room)? {
                 Some(compressed) => Input::Compressed(file, length, Box::new(compressed)),
                 None => return Ok(None),
             },
-            false => Input::File(file, length),
+            None => Input::File(file, length),
         };
         Ok(Some(Self { path: path.to_owned(), input, reads: Reads::default() }))
     }

@@ -299,6 +299,7 @@ impl PageSource for BackupPages {
                 Place::Free => bytes.fill(0),
                 Place::Missing => {
                     return Err(ReadError::NotInBackup {
+                        is_stripe: self.missing_stripes > 0,
                         path: file.path.clone(),
                         page: PageId::new(first.file, page),
                     });

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use format::Lsn;
@@ -13,6 +14,7 @@ use super::config::{BackupFile, BackupFilegroup, Configuration, SetConfig, date,
 use super::damage::{Damage, DamageKind};
 use super::media::Media;
 use super::pages::SetLabel;
+use super::remains::first_extent;
 use super::room::{MOST_REGIONS, Room, at_most};
 use crate::ReadFaults;
 
@@ -20,6 +22,8 @@ use crate::ReadFaults;
 const BYTES_PER_SET: usize = size_of::<BackupSet>() + 512;
 /// Memory for a region, and for the numbers of pages that were copied to it from each file.
 const BYTES_PER_REGION: usize = size_of::<LogRegion>() + size_of::<Vec<(u16, u32)>>();
+/// The blocks of a set after its label.
+const OF_SETS: [&Tag; 5] = [b"VOLB", b"MSCI", b"MSDA", b"MSTL", b"MSLS"];
 /// Number of zero bytes before the data of a page or log stream.
 pub(crate) const LEAD_BYTES: u64 = 2;
 
@@ -247,8 +251,11 @@ impl BackupMedia {
         let mut walk = Walk::new(media, room);
         let mut open: Option<OpenSet> = None;
         let mut last = Tag::default();
+        let mut expected = 0;
         while let Some(block) = walk.next()? {
             last = block.tag;
+            let lost = (expected < block.at).then_some(expected..block.at);
+            expected = walk.at();
             match &block.tag {
                 b"TAPE" => this.label(media, &block)?,
                 b"SSET" => {
@@ -258,7 +265,15 @@ impl BackupMedia {
                 }
                 b"ESET" => this.close(open.take(), true),
                 _ => {
+                    // The label of the set is lost. Its last block has the configuration too.
+                    if open.is_none() && lost.is_some() && OF_SETS.contains(&&block.tag) {
+                        room.take(BYTES_PER_SET, "its sets")?;
+                        open = Some(OpenSet::without_label(block.at, this.sets.len()));
+                    }
                     if let Some(set) = &mut open {
+                        if let Some(lost) = &lost {
+                            set.add_lost(&walk, lost, &block.tag)?;
+                        }
                         set.add(media, &block, room)?;
                     }
                 }
@@ -313,6 +328,7 @@ impl BackupMedia {
 }
 
 /// A backup set whose blocks are still being read.
+#[derive(Default)]
 struct OpenSet {
     at: u64,
     position: u16,
@@ -336,7 +352,7 @@ impl OpenSet {
         let byte = |at: usize| fields.get(at).copied().unwrap_or_default();
         Self {
             at: block.at,
-            position: u16_at(fields, 0x3E).filter(|&n| n > 0).unwrap_or((sets + 1).try_into().unwrap_or(u16::MAX)),
+            position: u16_at(fields, 0x3E).filter(|&n| n > 0).unwrap_or(next_position(sets)),
             name: block.text(0x40),
             description: block.text(0x44),
             user: block.text(0x4C),
@@ -350,6 +366,24 @@ impl OpenSet {
             log: Vec::new(),
             is_encrypted: false,
         }
+    }
+
+    /// A set of which the first block that was found is at the tape offset `at`. `sets` sets are before it.
+    fn without_label(at: u64, sets: usize) -> Self {
+        Self { at, position: next_position(sets), ..Self::default() }
+    }
+
+    /// Adds the pages in the bytes `lost`, which precede a block with the tag `tag` and belong to no block: the block to
+    /// which they belonged is damaged.
+    fn add_lost(&mut self, walk: &Walk<'_>, lost: &Range<u64>, tag: &Tag) -> io::Result<()> {
+        let may_follow_pages = matches!(tag, b"MSDA" | b"MSTL" | b"MSLS");
+        if !may_follow_pages || !self.pages.is_empty() {
+            return Ok(());
+        }
+        let Some(at) = first_extent(walk.media(), lost)? else { return Ok(()) };
+        let length = walk.length_before(at.saturating_sub(LEAD_BYTES), lost.end)?.saturating_sub(LEAD_BYTES);
+        self.pages.push(Region { at, length, checksum: None });
+        Ok(())
     }
 
     fn add(&mut self, media: &Media, block: &Block, room: &Room) -> io::Result<()> {
@@ -436,6 +470,11 @@ impl OpenSet {
             log: self.log,
         })
     }
+}
+
+/// The position of the set after `sets` sets, unless its label says otherwise.
+fn next_position(sets: usize) -> u16 {
+    (sets + 1).try_into().unwrap_or(u16::MAX)
 }
 
 /// The non-empty data streams of `block` that have the tag `tag`. In the block, a checksum stream may follow each data

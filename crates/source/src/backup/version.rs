@@ -8,7 +8,7 @@ pub(super) const MAX_SECTORS: u8 = 128;
 
 /// The properties in which container versions differ.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Version {
+pub(crate) struct Version {
     /// File offset of the first record.
     pub(super) first: u64,
     pub(super) tag: u8,
@@ -21,9 +21,11 @@ pub(super) struct Version {
 }
 
 /// The container of SQL Server 2008.
-const V1: Version = Version { first: 0x10, tag: 0x81, header: 8, checksum: 4, filler: 0x84, filler_header: 4 };
+pub(super) const V1: Version =
+    Version { first: 0x10, tag: 0x81, header: 8, checksum: 4, filler: 0x84, filler_header: 4 };
 /// The container of SQL Server 2008 R2 and later.
-const V2: Version = Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24, filler: 0x24, filler_header: 24 };
+pub(super) const V2: Version =
+    Version { first: 0x1E0, tag: 0x21, header: 28, checksum: 24, filler: 0x24, filler_header: 24 };
 /// This bit is set in a filler's tag if the filler contains anything other than zeros. The contents are apparently the
 /// places of the set's streams.
 const CONTENTS: u8 = 8;

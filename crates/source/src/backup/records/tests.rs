@@ -9,6 +9,10 @@ use std::io::Write;
 
 const MAGIC_V1: &[u8] = b"MSSQLBAK\x01\0\0\0\x01\0\0\0";
 
+fn version_1() -> Version {
+    Version::of(&MAGIC_V1[8..]).unwrap()
+}
+
 /// An unnamed temporary file with the content `bytes`.
 fn file(bytes: &[u8]) -> SharedFile {
     let mut file = tempfile::tempfile().unwrap();
@@ -40,7 +44,7 @@ fn record(sectors: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 fn found(bytes: &[u8]) -> Groups {
-    let version = Version::of(&MAGIC_V1[8..]).unwrap();
+    let version = version_1();
     groups(&file(bytes), bytes.len() as u64, version, &Room::new(None, bytes.len() as u64)).unwrap()
 }
 
@@ -49,7 +53,7 @@ fn sums_of_a_window_give_the_checksum_of_any_part_of_it() {
     let mut dice = dice();
     let bytes: Vec<u8> = (0..5000).map(|_| dice() as u8).collect();
     let file = file(&bytes);
-    let mut window = Window::new(&file, bytes.len() as u64, Version::of(&MAGIC_V1[8..]).unwrap());
+    let mut window = Window::new(&file, bytes.len() as u64, version_1());
     window.fetch(0, bytes.len(), 0).unwrap();
     for _ in 0..2000 {
         let from = dice() as usize % bytes.len();
@@ -88,7 +92,7 @@ fn small_records_between_small_damage_cost_a_few_looks_at_each_byte() {
     assert!(groups.read_bytes < most && groups.summed_bytes < most, "{} {}", groups.read_bytes, groups.summed_bytes);
     assert_eq!(groups.len(), 50_000 * 3 + 1);
     // The memory limit is too small for this many damaged places, so the walk returns an error and no groups.
-    let version = Version::of(&MAGIC_V1[8..]).unwrap();
+    let version = version_1();
     let refused = super::groups(
         &file(&bytes),
         bytes.len() as u64,
@@ -117,7 +121,7 @@ fn sound_records_of_a_group_are_read_beside_a_damaged_one() {
     let bytes = [MAGIC_V1, &records.concat(), &stored(9, 128 - 1)].concat();
     let file = file(&bytes);
     let room = Room::new(None, 0);
-    let opened = Compressed::open(&file, bytes.len() as u64, &room).unwrap().unwrap();
+    let opened = Compressed::open(&file, bytes.len() as u64, version_1(), &room).unwrap().unwrap();
     assert_eq!(opened.length, (9 * 3 + 127) * 512);
     for number in 0..9u8 {
         let mut buffer = vec![0; 3 * 512];
@@ -152,7 +156,7 @@ fn what_follows_damage_of_any_length_is_found() {
         let sound: Vec<u8> = (0..40).flat_map(|number| stored(number, 127)).collect();
         let bytes = [MAGIC_V1, &sound, &noise, &sound].concat();
         let file = file(&bytes);
-        let opened = Compressed::open(&file, bytes.len() as u64, &Room::new(None, 0)).unwrap().unwrap();
+        let opened = Compressed::open(&file, bytes.len() as u64, version_1(), &Room::new(None, 0)).unwrap().unwrap();
         assert!(opened.is_whole);
         assert_eq!(opened.length, 80 * 127 * 512 + 128 * 512, "{megabytes} MB stand for one record");
         assert_eq!(opened.loss_in(0, 40 * 127 * 512), None);
@@ -172,7 +176,7 @@ fn what_follows_damage_of_any_length_is_found() {
 #[test]
 fn a_container_without_any_record_is_not_searched_to_its_end() {
     let claimed = 1 << 40;
-    let version = Version::of(&MAGIC_V1[8..]).unwrap();
+    let version = version_1();
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&vec![0x55; 1 << 20]).unwrap();
     file.set_len(claimed).unwrap();
@@ -218,7 +222,7 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
     assert_eq!(sound.length, 6 * SECTOR_BYTES as u64);
     let damage = |bytes: &[u8]| {
         let file = file(bytes);
-        let opened = Compressed::open(&file, bytes.len() as u64, &Room::new(None, 0)).unwrap().unwrap();
+        let opened = Compressed::open(&file, bytes.len() as u64, version_1(), &Room::new(None, 0)).unwrap().unwrap();
         let mut bad = Vec::new();
         opened.verify_all(&file, |record| bad.push(record.at as usize)).unwrap();
         bad
