@@ -103,6 +103,16 @@ pub(crate) enum RowFault {
     },
 }
 
+impl RowFault {
+    /// Whether the row of the table has the fault, even if the finding is about its copy in an index.
+    fn is_of_table(&self) -> bool {
+        match self {
+            Self::Purity { .. } | Self::Constraint { .. } => true,
+            Self::Column | Self::Partition => false,
+        }
+    }
+}
+
 /// Rows with the same fault.
 #[derive(Debug, Default)]
 pub(crate) struct WrongRows {
@@ -335,7 +345,10 @@ impl Damage {
             self.catalog.critical |= CRITICAL_TABLES.contains(&object_id);
             return;
         }
-        if let Some(fault) = row_fault(finding) {
+        let kind = database.indexes.get(&(object_id, owner.index_id)).map(|index| index.index_type);
+        let is_of_view = database.objects.get(&object_id).is_some_and(|object| object.type_code == VIEW);
+        let is_copy = is_of_view || owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore);
+        if let Some(fault) = row_fault(finding).filter(|fault| !is_copy || fault.is_of_table()) {
             let rows = self.rows.entry((object_id, fault)).or_default();
             rows.ids.insert(check.id);
             rows.count += u64::from(!check.policy.follows);
@@ -344,9 +357,7 @@ impl Damage {
             }
             return;
         }
-        let kind = database.indexes.get(&(object_id, owner.index_id)).map(|index| index.index_type);
-        let is_of_view = database.objects.get(&object_id).is_some_and(|object| object.type_code == VIEW);
-        if is_of_view || owner.index_id > 1 && (is_rebuilt(kind) || is_columnstore) {
+        if is_copy {
             self.indexes.entry((object_id, owner.index_id)).or_default().insert(check.id);
             let [missing, surplus] = self.index_rows.entry((object_id, owner.index_id)).or_default();
             let is = |row: Index| check.damage == Kind::Index(row) && !check.policy.follows;

@@ -168,11 +168,13 @@ const ROWS: &[Row] = &[
     ("lob.unreferenced", OffRow, RestorePages, Inspect),
     ("lob.unseen", OffRow, RestorePages, Inspect),
     ("lob.two-parents", OffRow, RestorePages, Inspect),
-    // A row has a wrong value: no repair knows the right one.
+    // A row has a wrong value: no repair knows the right one. A rebuild corrects the copy of a row in an index.
     ("column.purity", Clustered, UpdateRows, UpdateRows),
     ("column.null", Clustered, UpdateRows, UpdateRows),
+    ("column.null", Index, RebuildIndex, RebuildIndex),
     ("column.computed-value", Clustered, UpdateRows, UpdateRows),
     ("partition.wrong", Clustered, UpdateRows, UpdateRows),
+    ("partition.wrong", Index, RebuildIndex, RebuildIndex),
     ("partition.wrong-detail", Clustered, UpdateRows, UpdateRows),
     ("constraint.check-violated", Clustered, UpdateRows, UpdateRows),
     ("constraint.foreign-key-violated", Clustered, UpdateRows, UpdateRows),
