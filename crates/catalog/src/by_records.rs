@@ -57,10 +57,8 @@ pub fn complete_by_records(database: &mut Database, found: &Found) {
         let object_id = rowset.object_id;
         database.objects.entry(object_id).or_insert_with(|| table(object_id, format!("table_{object_id}")));
         // Compressed records cannot be cut into fields without their types.
-        let (layout, columns) = match form.is_compressed || rowset.is_row_compressed() {
-            true => Default::default(),
-            false => raw(form),
-        };
+        let (layout, columns) =
+            if form.is_compressed || rowset.is_row_compressed() { Default::default() } else { raw(form) };
         (rowset.layout, rowset.expansion, rowset.rows) = (layout, None, rowset.rows.max(form.rows.cast_signed()));
         database.columns.insert(object_id, columns);
         database.rests_on.insert(object_id, rests_on);

@@ -139,9 +139,10 @@ fn is_copy(database: &Database, copy: &Database) -> Result<(), NotACopy> {
     let is_users = |object: &&Object| object.type_code == "U";
     let both = database.objects.values().filter(is_users).filter_map(|own| Some((own, copy.objects.get(&own.id)?)));
     let (same, different): (Vec<_>, Vec<_>) = both.partition(|(own, copied)| own.name == copied.name);
-    match different.len() > same.len() {
-        true => Err(NotACopy::OtherObjects { same: same.len(), different: different.len() }),
-        false => Ok(()),
+    if different.len() > same.len() {
+        Err(NotACopy::OtherObjects { same: same.len(), different: different.len() })
+    } else {
+        Ok(())
     }
 }
 

@@ -209,9 +209,10 @@ pub(crate) fn place_of_rowset<'a>(
     let mut units = rowset.units.iter().filter_map(|at| database.units.get(*at));
     let unit = units.find(|unit| unit.kind == UnitKind::InRow)?;
     let place = place_in(unit);
-    Some(match rowset.is_row_compressed() && !unit.root.is_none() && unit.root != unit.first_page {
-        true => Place { start: Start::Leftmost(unit.first_page), expansion, ..place },
-        false => Place { expansion, ..place },
+    Some(if rowset.is_row_compressed() && !unit.root.is_none() && unit.root != unit.first_page {
+        Place { start: Start::Leftmost(unit.first_page), expansion, ..place }
+    } else {
+        Place { expansion, ..place }
     })
 }
 
@@ -346,10 +347,8 @@ fn complete_layouts(database: &mut Database, keeps_last: bool) {
         }
         if rowset.is_row_compressed() {
             let expansion = rowset.layout.expand();
-            rowset.expansion = match rowset.is_page_compressed() {
-                true => expansion.map(Expansion::with_information),
-                false => expansion,
-            };
+            rowset.expansion =
+                if rowset.is_page_compressed() { expansion.map(Expansion::with_information) } else { expansion };
         }
     }
 }

@@ -61,9 +61,10 @@ impl RowText for Csv {
                     // written.
                     let start = out.bytes().len();
                     out.bytes().push(b'"');
-                    match out.long(at, *value, &mut |to, piece| quoted(to, piece))? {
-                        true => out.bytes().push(b'"'),
-                        false => out.bytes().truncate(start),
+                    if out.long(at, *value, &mut |to, piece| quoted(to, piece))? {
+                        out.bytes().push(b'"');
+                    } else {
+                        out.bytes().truncate(start);
                     }
                 }
                 Value::LongBytes(value) => {

@@ -295,10 +295,7 @@ impl SameShapeRows {
         for ((span, null), variable) in rows {
             let start = usize::from(span.offset);
             let space = page.get(start..start + usize::from(span.length))?;
-            let head = match IS_INDEX {
-                true => u32::from(*space.first()?),
-                false => u32::from_le_bytes(*space.first_chunk()?),
-            };
+            let head = if IS_INDEX { u32::from(*space.first()?) } else { u32::from_le_bytes(*space.first_chunk()?) };
             let difference = head ^ shape.head;
             if difference & !u32::from(OPTIONAL) != 0 && difference & !u32::from(OPTIONAL) != GHOST {
                 return None;

@@ -149,9 +149,10 @@ impl std::fmt::Display for TaskName {
 const MOST_SHOWN: usize = 100;
 
 fn remedy(plan: &Path, missing: &[u32]) -> String {
-    match missing.len() > MOST_SHOWN {
-        true => format!("mdfsck plan --status {} --missing lists all", plan.display()),
-        false => format!("run mdfsck task {} {}", plan.display(), listed(missing)),
+    if missing.len() > MOST_SHOWN {
+        format!("mdfsck plan --status {} --missing lists all", plan.display())
+    } else {
+        format!("run mdfsck task {} {}", plan.display(), listed(missing))
     }
 }
 

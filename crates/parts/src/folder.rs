@@ -246,9 +246,10 @@ pub(crate) fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, PartsError
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     read.map_err(PartsError::unreadable(path))?;
-    match bytes.len() as u64 > most {
-        true => Err(PartsError::Damaged { path: path.to_owned(), what: format!("it has more than {most} bytes") }),
-        false => Ok(bytes),
+    if bytes.len() as u64 > most {
+        Err(PartsError::Damaged { path: path.to_owned(), what: format!("it has more than {most} bytes") })
+    } else {
+        Ok(bytes)
     }
 }
 

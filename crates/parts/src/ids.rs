@@ -37,9 +37,10 @@ impl Ids {
             None => number(piece).map(|id| id..=id),
         };
         let ranges = text.split(',').map(range).collect::<Result<Vec<_>, _>>()?;
-        match ranges.iter().any(|range| range.is_empty()) {
-            true => Err(refuse(text, "a range ends before it begins")),
-            false => Ok(Self(ranges)),
+        if ranges.iter().any(|range| range.is_empty()) {
+            Err(refuse(text, "a range ends before it begins"))
+        } else {
+            Ok(Self(ranges))
         }
     }
 

@@ -299,8 +299,5 @@ pub(crate) fn each_block(
 
 /// Returns an error if the log in backups ends before the LSN that the backups state as its end.
 fn reaches(end: &End, ends_at: Lsn) -> Result<(), Refusal> {
-    match end.reaches(ends_at) {
-        true => Ok(()),
-        false => Err(Refusal::Incomplete { reached: end.lsn(), ends_at }),
-    }
+    if end.reaches(ends_at) { Ok(()) } else { Err(Refusal::Incomplete { reached: end.lsn(), ends_at }) }
 }

@@ -118,17 +118,19 @@ fn verdict(baseline: &Baseline, report: &Report, reach: &Reach) -> Verdict {
             return Verdict::FalseAlarm(text(&finding));
         }
     }
-    match report.findings.iter().any(|finding| reach.is_named_by(&finding, report)) {
-        true => Verdict::Right,
-        false => Verdict::Elsewhere(report.findings.first().map(|finding| text(&finding)).unwrap_or_default()),
+    if report.findings.iter().any(|finding| reach.is_named_by(&finding, report)) {
+        Verdict::Right
+    } else {
+        Verdict::Elsewhere(report.findings.first().map(|finding| text(&finding)).unwrap_or_default())
     }
 }
 
 /// Judges a refusal. If the error text names a changed file or page, the damage counts as detected.
 fn refused(errors: &[String], reach: &Reach) -> Verdict {
-    match errors.iter().any(|error| reach.is_named_in(error)) {
-        true => Verdict::Refused,
-        false => Verdict::Unrelated(errors.first().cloned().unwrap_or_default()),
+    if errors.iter().any(|error| reach.is_named_in(error)) {
+        Verdict::Refused
+    } else {
+        Verdict::Unrelated(errors.first().cloned().unwrap_or_default())
     }
 }
 

@@ -82,10 +82,8 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let chosen = match arguments.campaign.is_empty() {
-        true => Campaign::value_variants().to_vec(),
-        false => arguments.campaign.clone(),
-    };
+    let chosen =
+        if arguments.campaign.is_empty() { Campaign::value_variants().to_vec() } else { arguments.campaign.clone() };
     let threads = match arguments.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
@@ -119,8 +117,5 @@ fn main() -> ExitCode {
         eprintln!("{}: {error}", path.display());
         return ExitCode::from(4);
     }
-    match tallies.iter().any(|(_, tally)| tally.failed() > 0) {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    }
+    if tallies.iter().any(|(_, tally)| tally.failed() > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

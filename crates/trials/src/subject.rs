@@ -147,9 +147,10 @@ pub(crate) fn check_pages(pages: &dyn PageSource, seed: u64) -> Report {
 /// A folder for the files of a trial. The folder is in memory if the system provides a file system in memory.
 pub(crate) fn folder() -> tempfile::TempDir {
     let shared = Path::new("/dev/shm");
-    let made = match shared.is_dir() {
-        true => tempfile::Builder::new().prefix("mdfsck-trials-").tempdir_in(shared),
-        false => tempfile::tempdir(),
+    let made = if shared.is_dir() {
+        tempfile::Builder::new().prefix("mdfsck-trials-").tempdir_in(shared)
+    } else {
+        tempfile::tempdir()
     };
     made.or_else(|_| tempfile::tempdir()).unwrap_or_else(|error| panic!("no temporary folder: {error}"))
 }

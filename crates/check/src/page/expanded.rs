@@ -171,10 +171,7 @@ impl ExpandedRows {
 
     /// The number of rows whose expanded record lacks a value.
     pub(crate) fn doubtful(&self) -> u64 {
-        match self.is_loaded {
-            true => self.doubts.chunk_by(|(a, _), (b, _)| a == b).count() as u64,
-            false => 0,
-        }
+        if self.is_loaded { self.doubts.chunk_by(|(a, _), (b, _)| a == b).count() as u64 } else { 0 }
     }
 
     /// The expanded row of a slot.
@@ -185,9 +182,10 @@ impl ExpandedRows {
 
     /// The values that the expanded record of a slot's row lacks.
     pub(crate) fn doubts(&self, slot: usize) -> impl Iterator<Item = ColumnDoubt> + Clone + '_ {
-        let first = match self.is_loaded {
-            true => self.doubts.partition_point(|(of, _)| usize::from(*of) < slot),
-            false => self.doubts.len(),
+        let first = if self.is_loaded {
+            self.doubts.partition_point(|(of, _)| usize::from(*of) < slot)
+        } else {
+            self.doubts.len()
         };
         let rest = self.doubts.get(first..).unwrap_or_default();
         rest.iter().take_while(move |(of, _)| usize::from(*of) == slot).map(|(_, doubt)| *doubt)

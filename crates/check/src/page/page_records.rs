@@ -48,10 +48,7 @@ impl PageRecords {
 
     /// The rows of the page, if they all have the same layout.
     pub(crate) fn same_shape<'p>(&'p self, page: Page<'p>) -> Option<Rows<'p>> {
-        match self.expanded.is_loaded() {
-            true => self.expanded.same_shape(),
-            false => self.audit.same_shape(page),
-        }
+        if self.expanded.is_loaded() { self.expanded.same_shape() } else { self.audit.same_shape(page) }
     }
 
     /// The record in a slot. On a compressed leaf page, the record is the expanded row.

@@ -114,8 +114,8 @@ impl Target {
         // 1. The checksum or the torn bits are right, and the page has its own ID (`identity`).
         // 2. The header names the unit that owns the page (`of_other_unit`).
         // 3. The header, the slots and the records are sound (`Audit::page`).
-        // Nothing is checked of a page that is free, that no unit in scope owns, that the survey has read, that is
-        // encrypted, or whose type exists only while it is changed.
+        // Nothing is checked of a page that is free, that no unit in scope owns, or that the survey has read. An encrypted
+        // page, and a page whose type exists only while a page is changed, is checked no further than 2.
         let allocation = context.survey.allocation(id);
         let byte = match allocation {
             Allocation::Free => return Verdict::Passed,

@@ -27,9 +27,10 @@ pub(super) fn literal(expr: &Expr, database: CollationId) -> Result<Typed, Unsup
         Expr::Text { value, unicode } => {
             let units = value.encode_utf16().count().max(1);
             let length = u16::try_from(units).unwrap_or(u16::MAX);
-            let mut ty = match unicode {
-                true => Ty::bytes(xtype::NVARCHAR, if length <= 4000 { length * 2 } else { 0 }),
-                false => Ty::bytes(xtype::VARCHAR, if length <= 8000 { length } else { 0 }),
+            let mut ty = if *unicode {
+                Ty::bytes(xtype::NVARCHAR, if length <= 4000 { length * 2 } else { 0 })
+            } else {
+                Ty::bytes(xtype::VARCHAR, if length <= 8000 { length } else { 0 })
             };
             ty.nullable = false;
             ty.collation = database;

@@ -67,9 +67,10 @@ fn damage(subject: &Subject, choice: &Choice, random: &mut Random) -> Option<Mut
     }
     let claims_checksum = Page::new(&page).header().flags.get() & page_flags::CHECKSUM != 0;
     let is_free = subject.role(site.page) == PageRole::Free;
-    let harmless = match is_stale && claims_checksum && !is_free {
-        true => rules::is_checksum_right(&page).then(|| rules::BLIND_SPOT.to_owned()),
-        false => rules::reason(subject, site.page, &choice.structure, &choice.field),
+    let harmless = if is_stale && claims_checksum && !is_free {
+        rules::is_checksum_right(&page).then(|| rules::BLIND_SPOT.to_owned())
+    } else {
+        rules::reason(subject, site.page, &choice.structure, &choice.field)
     };
     let what = format!(
         "{} slot {:?} bytes {:?} bit {:?}{}: {} -> {}",

@@ -172,9 +172,10 @@ fn run(case: &Case<'_>, subject: &Subject, kind: Kind, seed: u64, random: &mut R
             run.is_unheard = kind == Kind::StdoutClosed;
             run.redirections = if kind == Kind::StdoutFull { ">/dev/full" } else { "" };
             let done = run.end();
-            match done.is_orderly() && done.code.is_some_and(|code| code & BLIND != 0) {
-                true => Verdict::Kept,
-                false => Verdict::Broke(format!("results that were not read: {}", done.story())),
+            if done.is_orderly() && done.code.is_some_and(|code| code & BLIND != 0) {
+                Verdict::Kept
+            } else {
+                Verdict::Broke(format!("results that were not read: {}", done.story()))
             }
         }
         Kind::Grant | Kind::TempDir => Verdict::Kept,

@@ -102,9 +102,10 @@ impl Audit {
             _ if holds_versions => false,
             _ => unit.shape != Shape::Unknown && !unit.compressed,
         };
-        let of_same_shape = match auditable && !row_by_row && self.same_shape.load(page, may_be_empty(unit, kind)) {
-            true => self.records.of_same_shape(&self.same_shape, page, unit.owner),
-            false => None,
+        let of_same_shape = if auditable && !row_by_row && self.same_shape.load(page, may_be_empty(unit, kind)) {
+            self.records.of_same_shape(&self.same_shape, page, unit.owner)
+        } else {
+            None
         };
         self.is_same_shape = of_same_shape.is_some();
         if !self.is_same_shape {
