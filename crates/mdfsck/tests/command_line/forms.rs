@@ -167,7 +167,7 @@ pub(crate) fn forms() -> Vec<(&'static str, DatabaseTest)> {
             ensure(rows.lines().any(|line| line.starts_with("8992,16,1,\"Check Catalog Msg 3859")), "a row")?;
             let json = text(&mdfsck(folder, &["check", "--json", "a.mdf"]).stdout);
             ensure(
-                json.contains("\"catalog_updated\":\"2011-03-10 08:09:00.000\"") && !json.contains("3859"),
+                json.contains("\"catalog_updated\":\"2011-03-10 08:09:00.000\"") && !json.contains("\"msg\":3859"),
                 "a key",
             )?;
             let physical = text(&mdfsck(folder, &["check", "--physical-only", "a.mdf"]).stdout);
