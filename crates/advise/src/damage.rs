@@ -104,11 +104,12 @@ pub(crate) enum RowFault {
 }
 
 impl RowFault {
-    /// Whether the row of the table has the fault, even if the finding is about its copy in an index.
+    /// Whether the row of the table has the fault, even if the finding is about its copy in an index. A value that is not
+    /// valid for its type in both has a finding for each.
     fn is_of_table(&self) -> bool {
         match self {
-            Self::Purity { .. } | Self::Constraint { .. } => true,
-            Self::Column | Self::Partition => false,
+            Self::Constraint { .. } => true,
+            Self::Purity { .. } | Self::Column | Self::Partition => false,
         }
     }
 }

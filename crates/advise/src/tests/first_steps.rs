@@ -170,6 +170,7 @@ const ROWS: &[Row] = &[
     ("lob.two-parents", OffRow, RestorePages, Inspect),
     // A row has a wrong value: no repair knows the right one. A rebuild corrects the copy of a row in an index.
     ("column.purity", Clustered, UpdateRows, UpdateRows),
+    ("column.purity", Index, RebuildIndex, RebuildIndex),
     ("column.null", Clustered, UpdateRows, UpdateRows),
     ("column.null", Index, RebuildIndex, RebuildIndex),
     ("column.computed-value", Clustered, UpdateRows, UpdateRows),
