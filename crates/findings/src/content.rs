@@ -1,5 +1,5 @@
 //! The content of a page that is damaged as a whole: zeros, text, noise, a page of another place. A single such page says
-//! little, but many of them show what has happened to the file ([`crate::patterns`]).
+//! little, but many of them show what has happened to the file ([`crate::Pattern`]).
 //!
 //! A page is classified where it fails its protection or its page ID, so that sound pages cost nothing. The answer depends
 //! on the bytes of the page and on its address only.

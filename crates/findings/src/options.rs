@@ -105,7 +105,7 @@ pub struct Options {
     /// checked in the same pass.
     pub batches: u16,
     /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] plus two bytes per page. The run uses
-    /// at least [`crate::minimum_memory_bytes`]. The amount of memory never changes the findings.
+    /// at least `check::minimum_memory_bytes`. The amount of memory never changes the findings.
     pub memory_bytes: Option<u64>,
     /// The number of pages of the largest range, if the database is swept in ranges. The maps of only one range are
     /// then in memory at a time. `None` if the whole database is swept.
