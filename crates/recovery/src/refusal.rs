@@ -133,7 +133,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The [`Settings::grant_bytes`] that would be enough, as far as is known; `None` if the cause is not memory.
+    /// The [`grant_bytes`](crate::Settings::grant_bytes) that would be enough, as far as is known; `None` if the cause is not memory.
     pub fn least_grant_bytes(&self) -> Option<u64> {
         match self {
             Self::TooManyOpen { needed_bytes } => Some(needed_bytes.saturating_mul(GRANT_PER_TABLE)),
