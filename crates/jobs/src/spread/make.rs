@@ -13,7 +13,7 @@ use crate::size;
 use crate::version::BUILD;
 
 /// Maximum number of tasks of a plan. No scheduler can make use of more tasks.
-const MOST_TASKS: usize = 100_000;
+pub const MOST_TASKS: usize = 100_000;
 
 /// Writes the allocation maps that each task needs.
 pub fn write_maps(

@@ -24,7 +24,7 @@ pub struct Merge {
     /// Maximum number of bytes that a second look, which reads pages again to locate damage, may read in this process.
     /// A second look that would read more bytes is divided into tasks. `None` if no further tasks are possible.
     pub local_limit: Option<u64>,
-    /// Reports another round of tasks; `None` if nobody waits for the report.
+    /// Reports another round of tasks; `None` if the caller needs no report.
     pub on_round: Option<OnRound>,
 }
 
