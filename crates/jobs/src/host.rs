@@ -38,10 +38,12 @@ pub(crate) fn command() -> String {
     HOST.get().map(|host| host.command()).unwrap_or_default()
 }
 
+#[cfg(unix)]
 pub(crate) fn leave_signals() {
     HOST.get().iter().for_each(|host| host.leave_signals());
 }
 
+#[cfg(unix)]
 pub(crate) fn clear_display() {
     HOST.get().iter().for_each(|host| host.clear_display());
 }

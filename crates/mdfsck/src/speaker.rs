@@ -27,6 +27,7 @@ impl Host for Program {
         progress::leave_signals();
     }
 
+    #[cfg(unix)]
     fn clear_display(&self) {
         progress::clear_bar();
     }
