@@ -7,9 +7,9 @@ use crate::identify::{FileKind, identify, names_a_data_file};
 use crate::positioned::ReadAt;
 use crate::remains::Remains;
 
-/// Identifies a file of `length` bytes with the first pages `start`. If the first pages do not identify it, and its name
-/// is that of a data file or of a backup, looks at other places of `file`. Other files are not read at so many places, because a folder
-/// may have thousands of them.
+/// Identifies a file of `length` bytes by its first pages, `start`. If these do not identify a file with the name of a data
+/// file or of a backup, other places of `file` are read. No other file is read at so many places, because a folder may
+/// have thousands of files.
 pub(crate) fn identify_whole(path: &Path, file: &dyn ReadAt, start: &[u8], length: u64) -> (FileKind, Remains) {
     let kind = identify(start);
     if kind != FileKind::Other {
