@@ -20,12 +20,12 @@ const SHARE: u64 = 4;
 /// The audit for the report of a check. `None` if the user named no log and no log is in the folders of the data files,
 /// or if the log cannot be compared with the pages. This function reports no problem of a log, since recovery decides
 /// which problems to report.
-pub fn of_check(arguments: &Request, source: &dyn PageSource, database: &Database) -> Option<Arc<LogAudit>> {
-    let is_of_pages = !arguments.scope.alloc && !arguments.scope.catalog && !arguments.estimate_only;
+pub fn of_check(request: &Request, source: &dyn PageSource, database: &Database) -> Option<Arc<LogAudit>> {
+    let is_of_pages = !request.scope.alloc && !request.scope.catalog && !request.estimate_only;
     if !is_of_pages {
         return None;
     }
-    throttled(arguments, source, |source| of_log(&arguments.paths, &arguments.recovery, source, database))
+    throttled(request, source, |source| of_log(&request.paths, &request.recovery, source, database))
 }
 
 /// Finds the log of the database and audits the pages. `None` if there is no log, or the log cannot be compared with

@@ -48,11 +48,11 @@ pub fn refuse_recursive(is_given: bool) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If one of these options was given.
-pub fn refuse_options(arguments: &Request) -> Result<(), Failure> {
-    if !arguments.carve {
+pub fn refuse_options(request: &Request) -> Result<(), Failure> {
+    if !request.carve {
         return Ok(());
     }
-    let Request { scope, stop, run, windows, snapshot, results, recursive, .. } = arguments;
+    let Request { scope, stop, run, windows, snapshot, results, recursive, .. } = request;
     refuse(&[
         ("--set", !scope.set.is_empty()),
         ("--stop-at and marks", stop.is_given()),

@@ -19,22 +19,22 @@ use crate::throttle::throttled;
 /// # Errors
 /// If the database cannot be checked.
 pub fn judge<R>(
-    arguments: &Request,
+    request: &Request,
     what: &What<'_>,
     listener: Box<dyn Progress>,
     act: impl FnOnce(&Report, &dyn PageSource, &Database) -> R,
 ) -> Result<(u8, R), Failure> {
-    let input = open(arguments, what, listener.as_ref())?;
-    let prepared = prepare(arguments, &input, listener.as_ref(), what)?;
+    let input = open(request, what, listener.as_ref())?;
+    let prepared = prepare(request, &input, listener.as_ref(), what)?;
     let source = prepared.recovered.pages_or(input.pages());
-    let report = check_pages(arguments, what, source, &prepared, listener.as_ref())?;
+    let report = check_pages(request, what, source, &prepared, listener.as_ref())?;
     drop(listener);
     report_changes(&report);
     for notice in &report.notices {
         warn(notice);
     }
     let done = act(&report, source, &prepared.database);
-    Ok((status(&report, arguments.results.exit_zero_on_incomplete), done))
+    Ok((status(&report, request.results.exit_zero_on_incomplete), done))
 }
 
 /// Checks the pages, within the limit on the read rate.
@@ -42,14 +42,14 @@ pub fn judge<R>(
 /// # Errors
 /// If this process merges parts, and they cannot be merged.
 pub fn check_pages(
-    arguments: &Request,
+    request: &Request,
     what: &What<'_>,
     source: &dyn PageSource,
     prepared: &Prepared<'_>,
     listener: &dyn Progress,
 ) -> Result<Report, Failure> {
     let Prepared { database, options, .. } = prepared;
-    throttled(arguments, source, |source| match what.spread {
+    throttled(request, source, |source| match what.spread {
         Spread::Merge(merge) => merge.run(source, database, options, listener),
         _ => Ok(check::run(source, database, options, listener)),
     })

@@ -23,20 +23,20 @@ pub fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
 
 /// Records a finished run, and prints how many findings are new, confirmed and gone. Also returns the exit-status bits
 /// for problems with the history.
-pub fn checked(arguments: &Request, ended: &Ended<'_>, exit_status: u8, window: Option<InWindow<'_>>) -> (Changed, u8) {
-    let Some(path) = &arguments.results.history else { return Default::default() };
+pub fn checked(request: &Request, ended: &Ended<'_>, exit_status: u8, window: Option<InWindow<'_>>) -> (Changed, u8) {
+    let Some(path) = &request.results.history else { return Default::default() };
     let Ended { report, source, database, started, .. } = *ended;
-    let mark = arguments.results.watched.as_deref();
+    let mark = request.results.watched.as_deref();
     if mark.is_some_and(|mark| !mark.stands(!report.findings.is_empty())) {
         return Default::default();
     }
-    let (naming, watched) = (naming(arguments), mark.map(|mark| mark.watched()));
-    let has_listener = arguments.results.listener.is_there();
+    let (naming, watched) = (naming(request), mark.map(|mark| mark.watched()));
+    let has_listener = request.results.listener.is_there();
     let run = Run { report, source, database, naming: &naming, started, exit_status, window, watched, has_listener };
     match History::open_or_create(path).and_then(|mut history| history.record(&run)) {
         Ok(recorded) => {
             let Recorded { new, confirmed, gone, .. } = recorded;
-            if !arguments.windows.are_asked_for() {
+            if !request.windows.are_asked_for() {
                 say(&recorded);
             }
             (Changed { new, confirmed, gone }, 0)
@@ -46,21 +46,21 @@ pub fn checked(arguments: &Request, ended: &Ended<'_>, exit_status: u8, window: 
 }
 
 /// Records a run that failed.
-pub fn failed(arguments: &Request, started: SystemTime, failure: &Failure) -> u8 {
-    let Some(path) = &arguments.results.history else { return 0 };
+pub fn failed(request: &Request, started: SystemTime, failure: &Failure) -> u8 {
+    let Some(path) = &request.results.history else { return 0 };
     // A failure without a text is not recorded. It means that the reader of the output has closed the pipe, and says
     // nothing about the database. A failed estimate is not recorded either.
-    if failure.text.is_empty() || arguments.estimate_only {
+    if failure.text.is_empty() || request.estimate_only {
         return 0;
     }
-    let mark = arguments.results.watched.as_deref();
+    let mark = request.results.watched.as_deref();
     if mark.is_some_and(|mark| !mark.stands(false)) {
         return 0;
     }
     let host = host();
-    let (paths, exit_status, error) = (&arguments.originals(), failure.status, failure.text.as_str());
+    let (paths, exit_status, error) = (&request.originals(), failure.status, failure.text.as_str());
     let watched = mark.map(|mark| mark.watched().claim);
-    let has_listener = arguments.results.listener.is_there();
+    let has_listener = request.results.listener.is_there();
     let run = FailedRun { paths, host: &host, started, exit_status, error, watched, has_listener };
     let recorded = History::open_or_create(path).and_then(|mut history| history.record_failure(&run));
     recorded.map_or_else(|error| unkept(&error), |()| 0)
@@ -94,9 +94,9 @@ impl From<&HistoryError> for Failure {
 }
 
 /// The host, server and replica settings that the history uses to identify databases.
-pub fn naming(arguments: &Request) -> Naming {
-    let named = &arguments.results.naming;
-    let originals = arguments.snapshot.originals.clone();
+pub fn naming(request: &Request) -> Naming {
+    let named = &request.results.naming;
+    let originals = request.snapshot.originals.clone();
     Naming { host: host(), server: named.server.clone(), are_replicas: named.replicas, originals }
 }
 

@@ -80,23 +80,23 @@ struct Subject {
 
 impl Live {
     /// Starts to record the progress of a check; `None` if there is no history, or no thread can be started.
-    pub fn begin(arguments: &Request, started: SystemTime) -> Option<Self> {
-        let path = arguments.results.history.clone().filter(|_| !arguments.estimate_only)?;
+    pub fn begin(request: &Request, started: SystemTime) -> Option<Self> {
+        let path = request.results.history.clone().filter(|_| !request.estimate_only)?;
         let course = Arc::new(Running {
             begun: Instant::now(),
-            naming: keep::naming(arguments),
+            naming: keep::naming(request),
             bytes: AtomicU64::new(0),
             spilled_bytes: AtomicU64::new(0),
             done: AtomicU64::new(0),
             phases: Mutex::default(),
             subject: OnceLock::new(),
-            has_batches: arguments.batches > 1,
+            has_batches: request.batches > 1,
         });
         let (end, is_over) = mpsc::channel();
         let (has_ended, ended) = mpsc::channel::<()>();
         let writer = Writer {
             path,
-            paths: arguments.originals(),
+            paths: request.originals(),
             started,
             course: Arc::clone(&course),
             samples: Vec::new(),

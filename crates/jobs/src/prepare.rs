@@ -31,15 +31,15 @@ pub struct Prepared<'i> {
 /// # Errors
 /// If the database cannot be checked with these options.
 pub fn prepare<'i>(
-    arguments: &Request,
+    request: &Request,
     input: &'i Input,
     listener: &dyn check::Progress,
     what: &What<'_>,
 ) -> Result<Prepared<'i>, Failure> {
-    let memory = arguments.recovery.room.memory;
+    let memory = request.recovery.room.memory;
     // The cache for the content of files in object storage also counts toward the grant. Databases that are checked at
     // the same time share this cache.
-    let held = source::storage::held_bytes() / u64::from(arguments.databases.max(1));
+    let held = source::storage::held_bytes() / u64::from(request.databases.max(1));
     let source = input.pages();
     let common = what.spread.common();
     listener.phase("load", 0);
@@ -50,20 +50,20 @@ pub fn prepare<'i>(
     let (as_stored, of_stored) = load(source);
     listener.phase("recover", 0);
     let (log_audit, recovered) = audit::beside(
-        arguments.run.maxdop,
+        request.run.maxdop,
         || match common.and_then(|common| common.audit.as_ref()) {
             Some(known) => known.clone(),
-            None => audit::of_check(arguments, source, &as_stored),
+            None => audit::of_check(request, source, &as_stored),
         },
-        |is_newer| recover::of_input(input, &arguments.paths, &arguments.recovery, &as_stored, is_newer),
+        |is_newer| recover::of_input(input, &request.paths, &request.recovery, &as_stored, is_newer),
     );
     let mut recovered = recovered?;
     let pages = recovered.pages_or(source);
     let (database, catalog) = if recovered.pages.is_some() { load(pages) } else { (as_stored, of_stored) };
     // If a watcher runs this check, omits the warning about other backup sets in the file, since the watcher checks
     // each set separately.
-    let is_watched = arguments.results.watched.is_some();
-    let asked = options(arguments, &database);
+    let is_watched = request.results.watched.is_some();
+    let asked = options(request, &database);
     let scope = asked.as_ref().map_or(&Scope::Database, |options| &options.scope);
     let warnings = check::warnings(pages, &database, scope);
     let told = warnings.iter().filter(|warning| !(is_watched && warning.id == check::OTHER_SETS));
@@ -87,7 +87,7 @@ pub fn prepare<'i>(
         options.memory_bytes = Some(granted - recovered.kept_bytes() - held);
     }
     let prepared = Prepared { recovered, database, catalog, options };
-    what.spread.verify(arguments, what, input, (&prepared.database, prepared.catalog))?;
+    what.spread.verify(request, what, input, (&prepared.database, prepared.catalog))?;
     Ok(prepared)
 }
 
@@ -95,61 +95,60 @@ pub fn prepare<'i>(
 ///
 /// # Errors
 /// If the database cannot be opened.
-pub fn open(arguments: &Request, what: &What<'_>, progress: &dyn check::Progress) -> Result<Input, Failure> {
-    let RoomOptions { memory, temp_dir } = &arguments.recovery.room;
+pub fn open(request: &Request, what: &What<'_>, progress: &dyn check::Progress) -> Result<Input, Failure> {
+    let RoomOptions { memory, temp_dir } = &request.recovery.room;
     if let Some(sets) = what.sets {
-        return Input::of_sets(sets, *memory, arguments.stop.stop());
+        return Input::of_sets(sets, *memory, request.stop.stop());
     }
     let reading = Reading {
         named: what.named,
         sets: if let SetChoice::Positions(positions) = what.choice { positions } else { &[] },
-        direct: arguments.run.direct,
-        carve: arguments.carve,
-        spool: Spool { directory: temp_dir.as_deref(), limit: arguments.spool_limit, progress },
+        direct: request.run.direct,
+        carve: request.carve,
+        spool: Spool { directory: temp_dir.as_deref(), limit: request.spool_limit, progress },
         memory: *memory,
-        stop: &arguments.stop,
+        stop: &request.stop,
     };
-    Input::open(&arguments.paths, &reading)
+    Input::open(&request.paths, &reading)
 }
 
-fn options(arguments: &Request, database: &Database) -> Result<Options, Failure> {
+fn options(request: &Request, database: &Database) -> Result<Options, Failure> {
     Ok(Options {
-        scope: scope_of(arguments, database)?,
-        physical_only: arguments.scope.physical_only,
-        no_index: arguments.scope.noindex,
-        data_purity: arguments.scope.no_data_purity.then_some(false),
-        constraints: arguments.scope.constraints.is_some(),
-        all_constraints: arguments.scope.constraints == Some(Constraints::All),
-        identities: arguments.scope.identity,
-        max_threads: arguments.run.maxdop.into(),
-        extended_logical_checks: arguments.scope.extended_logical_checks,
-        readers: arguments.run.readers,
-        batches: arguments.batches,
-        temp_dir: arguments.recovery.room.temp_dir.clone(),
+        scope: scope_of(request, database)?,
+        physical_only: request.scope.physical_only,
+        no_index: request.scope.noindex,
+        data_purity: request.scope.no_data_purity.then_some(false),
+        constraints: request.scope.constraints.is_some(),
+        all_constraints: request.scope.constraints == Some(Constraints::All),
+        identities: request.scope.identity,
+        max_threads: request.run.maxdop.into(),
+        extended_logical_checks: request.scope.extended_logical_checks,
+        readers: request.run.readers,
+        batches: request.batches,
+        temp_dir: request.recovery.room.temp_dir.clone(),
         hash_seed: None,
-        allowed: arguments.results.allow.clone(),
-        settle_page: arguments.settle_page,
-        page_map: arguments.results.html.is_some(),
+        allowed: request.results.allow.clone(),
+        settle_page: request.settle_page,
+        page_map: request.results.html.is_some(),
         row_by_row: false,
         ..Options::default()
     })
 }
 
-fn scope_of(arguments: &Request, database: &Database) -> Result<Scope, Failure> {
-    if let Some(filegroup) = &arguments.scope.filegroup {
+fn scope_of(request: &Request, database: &Database) -> Result<Scope, Failure> {
+    if let Some(filegroup) = &request.scope.filegroup {
         return scope::filegroup(database, filegroup).map(Scope::Filegroup);
     }
-    if arguments.scope.alloc {
+    if request.scope.alloc {
         return Ok(Scope::Allocation);
     }
-    if arguments.scope.catalog {
+    if request.scope.catalog {
         return Ok(Scope::Catalog);
     }
-    if arguments.scope.table.is_empty() {
+    if request.scope.table.is_empty() {
         return Ok(Scope::Database);
     }
-    let mut ids =
-        arguments.scope.table.iter().map(|name| scope::table(database, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut ids = request.scope.table.iter().map(|name| scope::table(database, name)).collect::<Result<Vec<_>, _>>()?;
     ids.sort_unstable();
     ids.dedup();
     Ok(Scope::Tables(ids))

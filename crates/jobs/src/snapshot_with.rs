@@ -41,12 +41,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// If no snapshot can be made, or if `act` fails.
-pub fn around(arguments: &Request, act: impl FnOnce(&Request) -> Result<u8, Failure>) -> Result<u8, Failure> {
-    let Some(program) = Program::of(arguments) else { return act(arguments) };
+pub fn around(request: &Request, act: impl FnOnce(&Request) -> Result<u8, Failure>) -> Result<u8, Failure> {
+    let Some(program) = Program::of(request) else { return act(request) };
     let begun = SystemTime::now();
     let mut more = 0;
-    let made = originals(&arguments.paths).and_then(|originals| {
-        let folders = record::folders(arguments.results.history.as_deref())?;
+    let made = originals(&request.paths).and_then(|originals| {
+        let folders = record::folders(request.results.history.as_deref())?;
         #[cfg(unix)]
         signals::watch();
         more |= folders.iter().fold(0, |bits, folder| bits | remove_left(program, folder));
@@ -55,12 +55,12 @@ pub fn around(arguments: &Request, act: impl FnOnce(&Request) -> Result<u8, Fail
     });
     let done = match made {
         Ok(mut snapshot) => {
-            let done = snapshot.check(arguments, act);
+            let done = snapshot.check(request, act);
             more |= snapshot.remove();
             done
         }
         Err(failure) => {
-            more |= keep::failed(arguments, begun, &failure);
+            more |= keep::failed(request, begun, &failure);
             Err(failure)
         }
     };
@@ -72,10 +72,10 @@ pub fn around(arguments: &Request, act: impl FnOnce(&Request) -> Result<u8, Fail
 /// If a signal has ended a check of a snapshot, this process has taken the place of the check: it removes the snapshot,
 /// and then ends by the same signal. Returns `None` in any other process.
 #[cfg(unix)]
-pub fn after_signal(arguments: &Request) -> Option<u8> {
+pub fn after_signal(request: &Request) -> Option<u8> {
     let (signal, record) = signals::ended_by()?;
     // If the record is gone or locked, another run removes the snapshot.
-    if let (Some(program), Ok(Some(record))) = (Program::of(arguments), Record::take(&record)) {
+    if let (Some(program), Ok(Some(record))) = (Program::of(request), Record::take(&record)) {
         Snapshot::of(program, record, Vec::new()).remove();
     }
     signals::end(signal);
@@ -118,8 +118,8 @@ struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    fn of(arguments: &'a Request) -> Option<Self> {
-        let named = &arguments.snapshot;
+    fn of(request: &'a Request) -> Option<Self> {
+        let named = &request.snapshot;
         Some(Self { path: named.snapshot_with.as_deref()?, arguments: &named.snapshot_argument })
     }
 
@@ -230,12 +230,12 @@ impl<'a> Snapshot<'a> {
     }
 
     /// Runs `act` with the paths in the snapshot.
-    fn check(&self, arguments: &Request, act: impl FnOnce(&Request) -> Result<u8, Failure>) -> Result<u8, Failure> {
+    fn check(&self, request: &Request, act: impl FnOnce(&Request) -> Result<u8, Failure>) -> Result<u8, Failure> {
         #[cfg(unix)]
         let _checking = self.record.as_ref().map(|record| signals::checking(record.path()));
-        let mut arguments = arguments.of(self.copies.clone());
-        arguments.snapshot.originals = Originals::new(self.pairs());
-        act(&arguments)
+        let mut request = request.of(self.copies.clone());
+        request.snapshot.originals = Originals::new(self.pairs());
+        act(&request)
     }
 
     /// Pairs of a path in the snapshot and its original. The folder of a named file is included, since mdfsck also

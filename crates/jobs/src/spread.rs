@@ -114,13 +114,13 @@ impl<'a> Spread<'a> {
     /// An error that says what has changed.
     pub fn verify(
         self,
-        arguments: &Request,
+        request: &Request,
         what: &What<'_>,
         input: &Input,
         (database, catalog): (&Database, Fingerprint),
     ) -> Result<(), Failure> {
         let Some(opened) = self.opened() else { return Ok(()) };
-        opened.verify(&files_of(arguments, what, input, database)?, catalog)
+        opened.verify(&files_of(request, what, input, database)?, catalog)
     }
 }
 
@@ -204,9 +204,9 @@ impl Opened {
         Ok(Self { folder, plan, rounds, common })
     }
 
-    /// Returns the arguments of the planned check. Memory, temporary folder, threads and similar resources are those of
+    /// Returns the request of the planned check. Memory, temporary folder, threads and similar resources are those of
     /// this process, not those of the process that made the plan.
-    pub fn arguments(&self, room: &RoomOptions, run: &RunOptions) -> Request {
+    pub fn request(&self, room: &RoomOptions, run: &RunOptions) -> Request {
         let Planned { paths, scope, no_log, stop, .. } = &self.plan.options;
         Request {
             paths: paths.clone(),
@@ -293,7 +293,7 @@ fn audit_of(folder: &Folder) -> Result<LogAudit, Failure> {
 
 /// The present state of all source files, sorted by path.
 pub fn files_of(
-    arguments: &Request,
+    request: &Request,
     what: &What<'_>,
     input: &Input,
     database: &Database,
@@ -304,12 +304,12 @@ pub fn files_of(
             let source: &dyn PageSource = files.as_ref();
             paths.extend(source.files().iter().map(|file| file.path.clone()));
             paths.extend(source.snapshot().into_iter().flat_map(source::Snapshot::bases).map(Path::to_owned));
-            if !arguments.recovery.no_log && source.snapshot().is_none() {
-                paths.extend(recover::find(&arguments.paths, source, database).logs);
+            if !request.recovery.no_log && source.snapshot().is_none() {
+                paths.extend(recover::find(&request.paths, source, database).logs);
             }
         }
         (Input::Backups(_), Some(sets)) => paths.extend(sets.iter().flat_map(|set| set.paths.iter().cloned())),
-        (Input::Backups(_), None) => paths.extend(input::expand(&arguments.paths)),
+        (Input::Backups(_), None) => paths.extend(input::expand(&request.paths)),
     }
     Ok(paths.iter().map(|path| SourceFile::of(path)).collect::<Result<Vec<_>, _>>()?)
 }

@@ -32,11 +32,11 @@ use window::{Stored, Subject, Terms, WindowEnd, check as window};
 /// # Errors
 ///
 /// If an option requires another option that is missing, or contradicts another option.
-pub fn refuse_options(arguments: &Request) -> Result<(), Failure> {
-    let windows = &arguments.windows;
-    let has_history = arguments.results.history.is_some();
-    if arguments.estimate_only {
-        if arguments.results.listener.is_there() {
+pub fn refuse_options(request: &Request) -> Result<(), Failure> {
+    let windows = &request.windows;
+    let has_history = request.results.history.is_some();
+    if request.estimate_only {
+        if request.results.listener.is_there() {
             return Err(Failure::usage("--estimate-only checks nothing, so --on-event would receive no events"));
         }
         return match (has_history, windows.window) {
@@ -70,12 +70,12 @@ pub struct Windowed {
 
 /// When the window of one database ends. Several databases share the time of one window. If the check of one database
 /// ends early, the checks of the later databases get the remaining time.
-fn ends(arguments: &Request, what: &What<'_>, length: Duration) -> Instant {
-    let begun = arguments.windows.begun.unwrap_or_else(Instant::now);
+fn ends(request: &Request, what: &What<'_>, length: Duration) -> Instant {
+    let begun = request.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
     let Some(place) = &what.place else { return all };
     let left = u32::try_from((place.of + 1).saturating_sub(place.number)).unwrap_or(u32::MAX);
-    let share = u32::from(arguments.databases.max(1));
+    let share = u32::from(request.databases.max(1));
     let now = Instant::now();
     let mine = all.saturating_duration_since(now) / left.max(1) * share;
     now.checked_add(mine).unwrap_or(all).min(all)
@@ -87,7 +87,7 @@ fn ends(arguments: &Request, what: &What<'_>, length: Duration) -> Instant {
 /// # Errors
 /// If the database cannot be checked.
 pub fn check<'i>(
-    arguments: &Request,
+    request: &Request,
     what: &What<'_>,
     (input, before): (&'i Input, &Before),
     (length, started): (Duration, SystemTime),
@@ -95,24 +95,24 @@ pub fn check<'i>(
     whole: impl Fn(&Prepared<'i>) -> Result<Report, Failure>,
 ) -> Result<(Prepared<'i>, Windowed), Failure> {
     let is_interrupted = signals::watch();
-    let naming = keep::naming(arguments);
+    let naming = keep::naming(request);
     let terms = Terms {
-        history: arguments.results.history.as_deref(),
+        history: request.results.history.as_deref(),
         naming: &naming,
         started,
-        ends: ends(arguments, what, length),
+        ends: ends(request, what, length),
         allowed: length,
         is_interrupted: &is_interrupted,
     };
     let mut is_again = false;
     loop {
-        let stored = Stored::find(terms.history, arguments, what, is_again)?;
+        let stored = Stored::find(terms.history, request, what, is_again)?;
         let prepared = {
             let spread = Spread::Plan(stored.common());
             let of_plan = What { named: what.named, choice: what.choice, sets: what.sets, place: None, spread };
-            prepare(arguments, input, listener, &of_plan)?
+            prepare(request, input, listener, &of_plan)?
         };
-        let subject = Subject { arguments, what, input, before, prepared: &prepared, listener };
+        let subject = Subject { request, what, input, before, prepared: &prepared, listener };
         let windowed = match window(&terms, &subject, stored)? {
             WindowEnd::Again => {
                 is_again = true;
@@ -160,13 +160,13 @@ struct View {
 
 /// Records the run, and reports whether the promises of `--within` about the database are kept. `status` is the exit
 /// status of the results.
-pub fn record(arguments: &Request, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
+pub fn record(request: &Request, ended: &Ended<'_>, outcome: Option<Box<Outcome>>, status: u8) -> Said {
     let mut outcome = outcome;
     let mut bits = outcome.as_ref().map_or(0, |outcome| outcome.unkept);
-    let history = arguments.results.history.as_deref();
+    let history = request.results.history.as_deref();
     let Some(path) = history else { return Said { view: None, status: bits } };
     let window = outcome.as_ref().map(|outcome| outcome.in_window());
-    let (changed, unkept) = keep::checked(arguments, ended, status, window);
+    let (changed, unkept) = keep::checked(request, ended, status, window);
     bits |= unkept;
     if let Some(outcome) = &mut outcome
         && let Err(error) = outcome.end(path, unkept == 0)
@@ -174,20 +174,19 @@ pub fn record(arguments: &Request, ended: &Ended<'_>, outcome: Option<Box<Outcom
         bits |= keep::unkept(&error);
     }
     let (report, source, database) = (ended.report, ended.source, ended.database);
-    match known(path, arguments, (source, database, ended.started), &report.ranges) {
+    match known(path, request, (source, database, ended.started), &report.ranges) {
         Ok(known) => {
-            let view = judged(arguments, report, outcome, known, changed);
+            let view = judged(request, report, outcome, known, changed);
             if let Some(within) = view.within {
                 let broken = report::windows::broken(&view.shown());
                 if !broken.is_empty() {
                     bits |= Failure::INCOMPLETE;
                 }
-                let naming = keep::naming(arguments);
-                let raised = opening(arguments, (source, database, ended.started), &naming).raised(broken.join(" "));
-                let judge = if arguments.scope.physical_only { Judge::CheckOfPages } else { Judge::Check };
+                let naming = keep::naming(request);
+                let raised = opening(request, (source, database, ended.started), &naming).raised(broken.join(" "));
+                let judge = if request.scope.physical_only { Judge::CheckOfPages } else { Judge::Check };
                 let promise = Promise { broken: Event::PromiseBroken, judge, span: within };
-                let raised =
-                    raise(path, &promise, (&raised, !broken.is_empty()), arguments.results.listener.is_there());
+                let raised = raise(path, &promise, (&raised, !broken.is_empty()), request.results.listener.is_there());
                 bits |= raised.map_or_else(|error| keep::unkept(&error), |()| 0);
             }
             Said { view: Some(view), status: bits }
@@ -213,31 +212,31 @@ fn raise(
 
 fn known(
     path: &std::path::Path,
-    arguments: &Request,
+    request: &Request,
     (source, database, started): (&dyn PageSource, &Database, SystemTime),
     ranges: &[RangeRead],
 ) -> Result<Known, HistoryError> {
-    let naming = keep::naming(arguments);
-    History::open_or_create(path)?.known(&opening(arguments, (source, database, started), &naming), ranges)
+    let naming = keep::naming(request);
+    History::open_or_create(path)?.known(&opening(request, (source, database, started), &naming), ranges)
 }
 
 fn opening<'a>(
-    arguments: &Request,
+    request: &Request,
     (source, database, started): (&'a dyn PageSource, &'a Database, SystemTime),
     naming: &'a Naming,
 ) -> Opening<'a> {
-    let allowed = arguments.windows.window.unwrap_or_default();
-    Opening { source, database, naming, started, allowed, is_full: !arguments.scope.physical_only }
+    let allowed = request.windows.window.unwrap_or_default();
+    Opening { source, database, naming, started, allowed, is_full: !request.scope.physical_only }
 }
 
 /// Decides whether the promises of `--within` about the database are kept.
-fn judged(arguments: &Request, report: &Report, outcome: Option<Box<Outcome>>, known: Known, changed: Changed) -> View {
+fn judged(request: &Request, report: &Report, outcome: Option<Box<Outcome>>, known: Known, changed: Changed) -> View {
     let now = history::time::seconds(&history::time::text(SystemTime::now())).unwrap_or_default();
-    let window = arguments.windows.window;
+    let window = request.windows.window;
     let pace = outcome.as_ref().map_or_else(|| Pace::of(&known.windows), |outcome| outcome.pace);
     let bytes = window.and_then(|window| Some(pace.rate()? * window.as_secs_f64()));
     let rhythm = Rhythm { bytes, every: known.every };
-    let within = arguments.windows.within;
+    let within = request.windows.within;
     let span = within.map_or(i64::MAX, |within| i64::try_from(within.as_secs()).unwrap_or(i64::MAX));
     let judge = promise::Judge { now, within: span, rhythm };
     let left = outcome.as_ref().map(|outcome| outcome.left.clone()).unwrap_or_default();
@@ -251,7 +250,7 @@ fn judged(arguments: &Request, report: &Report, outcome: Option<Box<Outcome>>, k
         })
     };
     let read = judge.read(&known.ranges, is_left);
-    let closed = (!arguments.scope.physical_only).then(|| match &outcome {
+    let closed = (!request.scope.physical_only).then(|| match &outcome {
         Some(outcome) => judge.closed(
             known.closed.unwrap_or(known.known_since),
             (outcome.all_bytes - outcome.done_bytes, outcome.all_bytes),
@@ -259,7 +258,7 @@ fn judged(arguments: &Request, report: &Report, outcome: Option<Box<Outcome>>, k
         ),
         None => judge.closed(known.closed.unwrap_or(known.known_since), (0, 0), true),
     });
-    let used = arguments.windows.begun.map(|begun| begun.elapsed()).unwrap_or_default();
+    let used = request.windows.begun.map(|begun| begun.elapsed()).unwrap_or_default();
     let span = |allowed| Span { used, allowed, is_interrupted: signals::is_raised() };
     let done = outcome.as_ref().and(window).map(span);
     View { database: report.database.name.clone(), done, outcome, rhythm, known, within, read, closed, changed, now }
@@ -300,17 +299,17 @@ impl Said {
     /// # Errors
     ///
     /// Errors of `out`.
-    pub fn write(&self, arguments: &Request, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+    pub fn write(&self, request: &Request, out: &mut dyn std::io::Write) -> std::io::Result<()> {
         let Some(view) = &self.view else { return Ok(()) };
         let shown = view.shown();
-        match arguments.results.format() {
+        match request.results.format() {
             Format::Json => report::windows::write_json(&shown, out),
             Format::TableResults(_) => {
                 report::windows::lines(&shown).iter().for_each(warn);
                 Ok(())
             }
             // If a promise is broken, the text is printed even WITH NO_INFOMSGS.
-            Format::Text if arguments.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
+            Format::Text if request.results.no_infomsgs && self.status & Failure::INCOMPLETE == 0 => Ok(()),
             Format::Text => report::windows::write(&shown, out),
         }
     }
@@ -318,11 +317,11 @@ impl Said {
 
 /// Returns the rate, in bytes per second, at which checks in earlier time windows read this database. An estimate uses
 /// this rate. `None` if no rate is known.
-pub fn rate(arguments: &Request, source: &dyn PageSource, database: &Database) -> Option<f64> {
+pub fn rate(request: &Request, source: &dyn PageSource, database: &Database) -> Option<f64> {
     // An estimate must not create a history, and must not record the promise of `--within`.
-    let path = arguments.results.history.as_deref().filter(|path| path.exists())?;
-    let naming = keep::naming(arguments);
-    let opening = opening(arguments, (source, database, SystemTime::now()), &naming);
+    let path = request.results.history.as_deref().filter(|path| path.exists())?;
+    let naming = keep::naming(request);
+    let opening = opening(request, (source, database, SystemTime::now()), &naming);
     match History::open(path).and_then(|history| history.swept(&opening)) {
         Ok(swept) => Pace::of(&swept).rate(),
         Err(error) => {

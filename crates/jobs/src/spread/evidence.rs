@@ -110,10 +110,10 @@ pub struct Before(BTreeMap<PathBuf, FileIdentity>);
 
 impl Before {
     /// Identifies the named files and the files in named folders. Files that cannot be read are left out.
-    pub fn of(arguments: &Request, what: &What<'_>) -> Self {
+    pub fn of(request: &Request, what: &What<'_>) -> Self {
         let mut before = Self(BTreeMap::new());
         let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
-        let named = arguments.paths.iter().chain(of_sets);
+        let named = request.paths.iter().chain(of_sets);
         for path in named.filter(|path| storage::url(path).is_none()) {
             match storage::is_folder(path) {
                 true => before.add(storage::files_in(path)),

@@ -115,7 +115,7 @@ impl Outcome {
 
 /// The database that a window checks.
 pub(crate) struct Subject<'a> {
-    pub arguments: &'a Request,
+    pub request: &'a Request,
     pub what: &'a What<'a>,
     pub input: &'a Input,
     /// The identities of the database's files before they were opened.
@@ -142,17 +142,17 @@ pub(crate) enum WindowEnd {
 /// If something cannot be read or written, or a file has changed during the window.
 #[expect(clippy::too_many_lines, reason = "each step needs what the steps before it have found")]
 pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) -> Result<WindowEnd, Failure> {
-    let Subject { arguments, what, input, before, prepared, listener } = *subject;
+    let Subject { request, what, input, before, prepared, listener } = *subject;
     let source = prepared.recovered.pages_or(input.pages());
     let key = stored.common().key.clone();
-    let planned = kept_paths(arguments, what);
+    let planned = kept_paths(request, what);
     let files = match &planned {
-        Some(_) => files_of(arguments, what, input, &prepared.database)?,
+        Some(_) => files_of(request, what, input, &prepared.database)?,
         None => Vec::new(),
     };
     let evidence_now = || match &planned {
         Some(_) => {
-            let (is_recovered, image) = (prepared.recovered.pages.is_some(), arguments.windows.image.as_deref());
+            let (is_recovered, image) = (prepared.recovered.pages.is_some(), request.windows.image.as_deref());
             Evidence::of(input, (source, is_recovered), (&prepared.database, image), (&key, &files))
         }
         None => Ok(None),
@@ -178,7 +178,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let place = stored.path.as_deref().filter(|_| evidence.is_some());
     // The temporary folder of a plan that is not stored. It is deleted at the end of this function.
     let mut listed = None;
-    let swept = throttled(arguments, source, |source| {
+    let swept = throttled(request, source, |source| {
         sweeper(source, &prepared.database, &prepared.options, listener, |sweeper| {
             let Some(sweeper) = sweeper else { return Ok(Err(WindowEnd::NoRanges)) };
             let sweep = Sweep { terms, subject, source };
@@ -199,7 +199,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
                 None => BTreeMap::new(),
             };
             let new = NewPlan {
-                planned: planned.clone().unwrap_or_else(|| Planned::of(arguments, what)),
+                planned: planned.clone().unwrap_or_else(|| Planned::of(request, what)),
                 evidence: evidence.clone(),
                 files: if evidence.is_some() { files.clone() } else { Vec::new() },
                 key: &key,
@@ -224,7 +224,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         remove(opened.folder.path());
         return Err(Failure::unable(format!(
             "{}: was changed while it was read; the next window reads the whole database again",
-            arguments.paths.first().map(|path| path.display().to_string()).unwrap_or_default()
+            request.paths.first().map(|path| path.display().to_string()).unwrap_or_default()
         )));
     }
     let is_kept = listed.is_none();
@@ -242,7 +242,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
     let first_of: Vec<(u16, u32)> = opened.plan.tasks.iter().map(|task| (task.file, task.first)).collect();
     let merge = Merge { opened, gathered, answers: Vec::new(), local_limit: None, on_round: None };
     let mut report =
-        throttled(arguments, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
+        throttled(request, source, |source| merge.run(source, &prepared.database, &prepared.options, listener))?;
     // A range counts as read if its task is done and if all pages of the range could be read. The ranges are listed
     // even if the whole image is read, since each range has its own date.
     let is_read = |(tile, place): (RangeRead, &(u16, u32))| {
@@ -320,7 +320,7 @@ impl Sweep<'_> {
             };
             let left = self.terms.ends.saturating_duration_since(Instant::now());
             let bytes = bytes_of(task);
-            let is_over = self.subject.arguments.windows.most_ranges.is_some_and(|most| count >= most);
+            let is_over = self.subject.request.windows.most_ranges.is_some_and(|most| count >= most);
             if is_over || (self.terms.is_interrupted)() || !pace.fits(bytes, left) {
                 break;
             }

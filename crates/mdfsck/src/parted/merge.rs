@@ -13,7 +13,7 @@ use crate::{html, output};
 pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     let opened = Opened::open(&arguments.folder)?;
     html::refuse_plan(arguments.results.html.as_deref(), opened.folder.path())?;
-    let request = opened.arguments(&(&arguments.room).into(), &(&arguments.run).into());
+    let request = opened.request(&(&arguments.room).into(), &(&arguments.run).into());
     let check = Request { results: (&arguments.results).into(), ..request };
     set_up(&check, |check| {
         let (choice, sets) = (opened.choice(), opened.sets()?);

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
     let ids = arguments.ids.iter().map(|text| Ids::parse(text, |name| std::env::var(name).ok()));
     let work = Work::of(&opened)?;
     let ids = Ids::among(&ids.collect::<Result<Vec<_>, _>>()?, work.plan.task_count())?;
-    let check = opened.arguments(&(&arguments.room).into(), &(&arguments.run).into());
+    let check = opened.request(&(&arguments.room).into(), &(&arguments.run).into());
     set_up(&check, |check| {
         let mut left = Vec::new();
         for id in &ids {

@@ -44,12 +44,12 @@ impl Stored {
     /// If the system has no random numbers.
     pub(crate) fn find(
         history: Option<&Path>,
-        arguments: &Request,
+        request: &Request,
         what: &What<'_>,
         is_again: bool,
     ) -> Result<Self, Failure> {
         let fresh = Common { key: new_key()?, audit: None };
-        let path = history.and_then(|history| Some(plan_folder(history, &kept_paths(arguments, what)?)));
+        let path = history.and_then(|history| Some(plan_folder(history, &kept_paths(request, what)?)));
         let opened = path.as_deref().filter(|path| !is_again && is_of_window(path)).and_then(|path| {
             let Ok(opened) = Opened::open(path) else {
                 note("the plan of earlier windows was made by another build of mdfsck, or is damaged");
@@ -71,14 +71,14 @@ impl Stored {
 }
 
 /// The options of the check, with absolute paths; `None` if a path cannot be stored in a plan.
-pub(super) fn kept_paths(arguments: &Request, what: &What<'_>) -> Option<Planned> {
+pub(super) fn kept_paths(request: &Request, what: &What<'_>) -> Option<Planned> {
     let absolute = |path: &PathBuf| match storage::url(path) {
         Some(_) => Some(path.clone()),
         None if path.as_os_str() == "-" => None,
         None => std::path::absolute(path).ok().filter(|path| path.to_str().is_some()),
     };
-    let paths = arguments.paths.iter().filter_map(absolute).collect::<Vec<_>>();
-    (paths.len() == arguments.paths.len()).then(|| Planned { paths, ..Planned::of(arguments, what) })
+    let paths = request.paths.iter().filter_map(absolute).collect::<Vec<_>>();
+    (paths.len() == request.paths.len()).then(|| Planned { paths, ..Planned::of(request, what) })
 }
 
 /// The folder for a plan. Its name is a hash of the options.
@@ -172,8 +172,8 @@ impl NewPlan<'_> {
             }
             note("its allocation maps have changed");
         }
-        let Subject { arguments, prepared, .. } = *sweep.subject;
-        let bytes = arguments.windows.range.0;
+        let Subject { request, prepared, .. } = *sweep.subject;
+        let bytes = request.windows.range.0;
         let ranges = sweeper.ranges((bytes / PAGE_BYTES as u64).max(1));
         refuse_many("--range", bytes, ranges.len())?;
         let audit = prepared.options.log_audit.as_deref();
@@ -195,7 +195,7 @@ impl NewPlan<'_> {
                 Err(error) => warn(format!("{error}; the results of this window are not kept for the next window")),
             }
         }
-        let folder = match &arguments.recovery.room.temp_dir {
+        let folder = match &request.recovery.room.temp_dir {
             Some(folder) => tempfile::Builder::new().prefix("mdfsck-window.").tempdir_in(folder),
             None => tempfile::Builder::new().prefix("mdfsck-window.").tempdir(),
         };

@@ -48,18 +48,13 @@ fn made() -> Made {
     let (database, catalog) = check::part::load(&source, &key);
     let (opened, parts) = sweeper(&source, &database, &options, &Silent, |sweeper| {
         let sweeper = sweeper.unwrap();
-        let arguments = Request::of_paths(vec![path.clone()]);
+        let request = Request::of_paths(vec![path.clone()]);
         let choice = source::backup::SetChoice::Newest;
         let what = What { named: &[], choice: &choice, sets: None, place: None, spread: super::super::Spread::None };
         let image = Image::new(catalog, Some(sweeper.fingerprint));
         let ranges = sweeper.ranges(128);
-        let plan = plan_of(
-            PlanId::new().unwrap(),
-            Planned::of(&arguments, &what),
-            "d".to_owned(),
-            (Vec::new(), image),
-            &ranges,
-        );
+        let plan =
+            plan_of(PlanId::new().unwrap(), Planned::of(&request, &what), "d".to_owned(), (Vec::new(), image), &ranges);
         let place = folder.path().join("plan");
         Folder::reserve(&place).unwrap();
         let folder = Folder::create(&place, &plan, &key, None, None).unwrap();
