@@ -65,7 +65,7 @@ impl<'a> Stored<'a> {
 }
 
 /// A column as stored in a rowset.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RowsetColumn {
     /// In a heap or clustered index, the column ID (0 for the uniquifier). In a nonclustered index, the position of the
     /// column in the index.

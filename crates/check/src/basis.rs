@@ -4,6 +4,7 @@
 pub(crate) mod accounting;
 pub(crate) mod in_flight;
 pub(crate) mod ledger;
+pub(crate) mod meaning;
 pub(crate) mod outcome;
 pub(crate) mod progress;
 pub(crate) mod system;

@@ -25,6 +25,6 @@ pub use metadata::catalog_rules::{CatalogReference, catalog_references};
 pub use run::estimate::{estimate, minimum_memory_bytes};
 #[doc(hidden)]
 pub use run::facts::{facts, facts_of_pages, run_with_sums_carried};
-pub use run::{part, report_of_audit, run};
+pub use run::{change, part, report_of_audit, run};
 pub use sweep::single_page::SinglePages;
 pub use sweep::warnings::{OTHER_SETS, carved, not_given, not_recovered, warnings};

@@ -1,5 +1,6 @@
 //! A run from end to end: survey, sweep, reckon, and the report.
 
+pub mod change;
 pub(crate) mod container;
 pub(crate) mod encryption;
 pub(crate) mod estimate;
@@ -19,7 +20,8 @@ use std::convert::Infallible;
 
 use catalog::Database;
 use findings::{
-    Beyond, BrokerCount, Content, Coverage, Finding, LogAudit, Options, Report, RowsetCounts, Scope, Statistics,
+    Beyond, BrokerCount, Content, Coverage, FileRange, Finding, LogAudit, Options, Report, RowsetCounts, Scope,
+    Statistics,
 };
 use source::{FileChange, PageSource};
 use sums::spill::TempStore;
@@ -38,6 +40,7 @@ use crate::run::witness::{Fingerprint, Witness};
 use crate::survey::Maps;
 use crate::sweep::check_list::Swept;
 use crate::sweep::context::Context;
+use crate::sweep::keeping::Keeper;
 use crate::sweep::memory::MemoryBudget;
 use crate::sweep::rounds::Rounds;
 use crate::sweep::row_check::Stage;
@@ -240,6 +243,23 @@ impl<'a> Run<'a> {
         Ok(swept)
     }
 
+    /// Makes one pass over the pages of some ranges, and passes the sums of each range to `keeper`.
+    pub(crate) fn sweep_ranges(
+        &mut self,
+        of: (&Context<'_>, &Checks),
+        ranges: &[FileRange],
+        keeper: &dyn Keeper<Sums>,
+    ) -> Swept<Sums> {
+        sweep::sweep_ranges(of, ranges, keeper, &mut self.findings, (self.meter, self.progress))
+    }
+
+    /// Completes a pass whose sums come from several sources.
+    pub(crate) fn end_pass(&mut self, context: &mut Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
+        self.phases.end("sweep", self.space);
+        self.end_batch(context, checks, swept);
+        context.learn(&mut swept.tallies);
+    }
+
     fn end_batch(&mut self, context: &Context<'_>, checks: &Checks, swept: &mut Swept<Sums>) {
         self.progress.phase("compare", 0);
         checks.end_batch(context, swept, &mut self.findings);
@@ -340,6 +360,7 @@ impl<'a> Run<'a> {
             ranges,
             page_map,
             service_broker: self.service_broker,
+            change: None,
             statistics: Statistics {
                 pages_read: swept.pages_read,
                 pages_allocated: swept.pages_allocated,
@@ -403,6 +424,7 @@ impl<'a> Run<'a> {
             ranges: Vec::new(),
             page_map: None,
             service_broker: Vec::new(),
+            change: None,
             statistics,
         }
     }

@@ -10,6 +10,7 @@ pub(crate) mod context;
 pub(crate) mod crew;
 pub(crate) mod damage;
 mod feed;
+pub(crate) mod keeping;
 pub(crate) mod memory;
 pub(crate) mod page_check;
 pub(crate) mod pinpoint;
@@ -25,10 +26,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use findings::{Finding, Readers};
+use findings::{FileRange, Finding, Readers};
 use format::PageId;
 use format::page::PAGE_BYTES;
 use source::{PageBuffer, ReadError};
+use sums::CheckSums;
 
 use crate::basis::accounting::{Lock, Meter};
 use crate::basis::ledger::FindingCollector;
@@ -41,6 +43,7 @@ use crate::sweep::memory::CHUNK_PAGES;
 
 use chunks::{Chunk, Chunks};
 use feed::{Counter, Loaded, Queue};
+use keeping::{Keeper, OpenRange};
 pub(crate) use target::{Target, Verdict, any_in_scope, may_be_in_scope};
 
 /// The number of findings that a thread collects before it delivers them.
@@ -55,14 +58,37 @@ pub(crate) fn sweep<C: CheckList>(
     progress: &dyn Progress,
 ) -> Swept<C::Sums> {
     let chunks = Chunks::of(&context.survey.files, context.range);
+    sweep_chunks((context, checks), &chunks, None, findings, (meter, progress))
+}
+
+/// Reads and checks every page in scope of some ranges once, and passes the sums of each range to `keeper`.
+pub(crate) fn sweep_ranges<C: CheckList>(
+    (context, checks): (&Context<'_>, &C),
+    ranges: &[FileRange],
+    keeper: &dyn Keeper<C::Sums>,
+    findings: &mut FindingCollector,
+    (meter, progress): (&Meter, &dyn Progress),
+) -> Swept<C::Sums> {
+    let chunks = Chunks::of_ranges(ranges);
+    sweep_chunks((context, checks), &chunks, Some(keeper), findings, (meter, progress))
+}
+
+fn sweep_chunks<C: CheckList>(
+    (context, checks): (&Context<'_>, &C),
+    chunks: &Chunks,
+    keeper: Option<&dyn Keeper<C::Sums>>,
+    findings: &mut FindingCollector,
+    (meter, progress): (&Meter, &dyn Progress),
+) -> Swept<C::Sums> {
     progress.phase("sweep", chunks.pages());
     let sweep = Sweep {
         context,
         checks,
+        keeper,
         findings: Mutex::new(findings),
         meter,
         progress,
-        chunks: &chunks,
+        chunks,
         merged: Mutex::new(None),
         ends: Mutex::default(),
     };
@@ -89,6 +115,8 @@ pub(crate) fn sweep<C: CheckList>(
 struct Sweep<'a, C: CheckList> {
     context: &'a Context<'a>,
     checks: &'a C,
+    /// Receives the sums of each range, if they are kept.
+    keeper: Option<&'a dyn Keeper<C::Sums>>,
     findings: Mutex<&'a mut FindingCollector>,
     meter: &'a Meter,
     progress: &'a dyn Progress,
@@ -157,9 +185,13 @@ impl<C: CheckList> Sweep<'_, C> {
         let mut swept = Swept::new(self.checks, context.units.list().len());
         let mut scratch = C::Scratch::default();
         let mut target = Target::default();
-        let mut used = None;
+        let (mut used, mut open) = (None, None);
         while let Some(mut loaded) = next(used.take()) {
-            self.judge(&mut loaded, &mut target, &mut swept, &mut scratch);
+            let local = (&mut target, &mut scratch);
+            match self.keeper {
+                None => _ = self.judge((loaded.chunk.first, loaded.failed), loaded.bytes(), &mut swept, local),
+                Some(keeper) => self.judge_ranges(keeper, &mut loaded, &mut open, &mut swept, local),
+            }
             self.checks.bound(context, &mut swept.sums);
             if let Some(sample) = self.meter.sample(context.space) {
                 self.progress.sample(&sample);
@@ -184,12 +216,53 @@ impl<C: CheckList> Sweep<'_, C> {
         self.progress.swept(chunk.first, chunk.pages);
     }
 
-    /// Checks the pages of a chunk. If the chunk could not be read in one request, reads its pages one by one, so that
-    /// a bad sector makes only one page unreadable.
-    fn judge(&self, loaded: &mut Loaded, target: &mut Target, swept: &mut Swept<C::Sums>, scratch: &mut C::Scratch) {
+    /// Checks the pages of a chunk range by range, and passes the sums of each complete range to `keeper`. A thread reads
+    /// all pages of a range one after another, so at most one range is `open`.
+    fn judge_ranges<'c>(
+        &'c self,
+        keeper: &dyn Keeper<C::Sums>,
+        loaded: &mut Loaded,
+        open: &mut Option<OpenRange<'c, C::Sums>>,
+        swept: &mut Swept<C::Sums>,
+        (target, scratch): (&mut Target, &mut C::Scratch),
+    ) {
+        let (Chunk { first, .. }, failed) = (loaded.chunk, loaded.failed);
+        let (mut page, mut rest) = (first.page, loaded.bytes());
+        while !rest.is_empty() {
+            let id = PageId::new(first.file, page);
+            let range = open.get_or_insert_with(|| OpenRange::new(self.context, self.checks, id, keeper.range_pages()));
+            let length = (range.end().saturating_sub(page).max(1) as usize * PAGE_BYTES).min(rest.len());
+            let (bytes, later) = rest.split_at_mut(length);
+            match failed {
+                false => range.add_bytes(page, bytes),
+                true => range.forget_bytes(),
+            }
+            range.has_findings |= self.judge((id, failed), bytes, &mut range.swept, (&mut *target, &mut *scratch));
+            page += (length / PAGE_BYTES) as u32;
+            rest = later;
+            if range.end() <= page
+                && let Some(range) = open.take()
+            {
+                let mut done = range.close();
+                keeper.keep(self.context, &mut done);
+                swept.merge(done.swept);
+                swept.sums.gather(self.context.space);
+            }
+        }
+    }
+
+    /// Checks pages. If they could not be read in one request, reads them one by one, so that a bad sector makes only
+    /// one page unreadable. Returns whether the pages have findings.
+    fn judge(
+        &self,
+        (first, failed): (PageId, bool),
+        bytes: &mut [u8],
+        swept: &mut Swept<C::Sums>,
+        (target, scratch): (&mut Target, &mut C::Scratch),
+    ) -> bool {
         let context = self.context;
-        let (first, failed) = (loaded.chunk.first, loaded.failed);
-        for (page, bytes) in (first.page..).zip(loaded.bytes().chunks_exact_mut(PAGE_BYTES)) {
+        let mut has_findings = false;
+        for (page, bytes) in (first.page..).zip(bytes.chunks_exact_mut(PAGE_BYTES)) {
             let id = PageId::new(first.file, page);
             if failed {
                 // Unused pages are skipped, because it does not matter whether they can be read.
@@ -205,10 +278,12 @@ impl<C: CheckList> Sweep<'_, C> {
             if let Some(bytes) = bytes.first_chunk_mut::<PAGE_BYTES>() {
                 target.page(context, self.checks, id, bytes, swept, scratch);
             }
+            has_findings |= !swept.tallies.findings.is_empty();
             if swept.tallies.findings.len() >= FINDINGS_PER_THREAD {
                 self.hand_over(&mut swept.tallies.findings);
             }
         }
+        has_findings
     }
 
     fn hand_over(&self, found: &mut Vec<Finding>) {

@@ -8,6 +8,7 @@ pub(crate) mod purity;
 pub(crate) mod vectors;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use catalog::{Database, ExpressionKind, Level, Rowset, RowsetColumn, Stored, column_status};
@@ -18,7 +19,7 @@ use format::record::Record;
 use format::types::{TypeInfo, is_decimal, xtype};
 
 /// A column, with the information that is needed to find its value in a row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(crate) struct Column {
     /// The description of the column in its rowset.
     pub(crate) column: RowsetColumn,
@@ -120,6 +121,16 @@ impl Formula {
 impl fmt::Debug for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "formula of {} columns", self.columns.len())
+    }
+}
+
+impl Hash for Formula {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { program, columns, target } = self;
+        // The derived text of a program has all its nodes. Programs are few, so making the text costs little.
+        format!("{program:?}").hash(state);
+        columns.hash(state);
+        target.hash(state);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::registry::limits::Limit;
 use crate::registry::{Check, Class, Repair, ReportOrder};
 
 /// The object, index and unit that a finding belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
     /// Object ID; 0 if the catalog does not know the unit.
     pub object_id: i32,

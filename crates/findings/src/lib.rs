@@ -5,6 +5,7 @@
 #![warn(clippy::indexing_slicing)]
 
 mod beyond;
+mod by_change;
 mod content;
 mod coverage;
 mod describe;
@@ -20,6 +21,7 @@ pub mod registry;
 mod report;
 
 pub use beyond::{Beyond, ConstraintResult, IdentityResult};
+pub use by_change::{ByChange, Change};
 pub use content::Content;
 pub use coverage::{Coverage, NotVerified, Place};
 pub use describe::{database_name, listed, summary};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::beyond::Beyond;
+use crate::by_change::Change;
 use crate::coverage::NotVerified;
 use crate::finding::Names;
 use crate::list::{ErrorCounts, Findings};
@@ -63,6 +64,8 @@ pub struct Report {
     pub service_broker: Vec<BrokerCount>,
     /// Statistics about the cost of the run.
     pub statistics: Statistics,
+    /// What was not read because it has not changed; `None` if the run had no ledger to use or to make.
+    pub change: Option<Change>,
 }
 
 /// A range of pages, and whether the run has read all pages in this range that are in use.

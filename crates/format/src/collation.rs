@@ -25,7 +25,7 @@ pub(crate) use first_difference::Beginnings;
 pub use first_difference::compare_at_first_difference;
 
 /// The ID of a collation, as the catalog stores it.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Debug)]
 pub struct CollationId(pub u32);
 
 impl CollationId {

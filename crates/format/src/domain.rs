@@ -21,7 +21,7 @@ const DAY_SECONDS: u64 = 86_400;
 const MAX_OFFSET: u16 = 14 * 60;
 
 /// The set of valid values of a type, among all byte strings of its length.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Domain {
     /// All byte strings are valid.
     Any,

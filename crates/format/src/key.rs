@@ -14,7 +14,7 @@ pub use ascent::Ascent;
 pub use image::{IMAGE_BYTES, KeyImage};
 
 /// The order of the values of a key column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeyOrder {
     /// A little-endian two's complement integer. An absent or empty value counts as 0, as for a uniquifier.
     Signed,
@@ -72,7 +72,7 @@ impl KeyOrder {
 }
 
 /// A column of an index key, and its position in the records of one level.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct KeyColumn {
     /// The order of the column's values.
     pub order: KeyOrder,

@@ -51,7 +51,7 @@ pub mod user_type {
 }
 
 /// The type of a column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Debug)]
 pub struct TypeInfo {
     /// The number of the type; see [`xtype`].
     pub xtype: u8,

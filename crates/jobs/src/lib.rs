@@ -42,6 +42,7 @@
 
 pub mod audit;
 pub mod carve;
+pub mod change;
 pub mod deliver;
 pub mod ended;
 pub mod failure;

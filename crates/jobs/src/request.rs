@@ -45,6 +45,10 @@ pub struct Request {
     pub spool_limit: u64,
     /// The number of passes over the files.
     pub batches: u16,
+    /// The most bytes of the ledgers beside the history; `None` if the parts of the check are not kept.
+    pub keep_parts: Option<u64>,
+    /// For tests: the number of pages in a range whose parts are kept.
+    pub part_pages: Option<u32>,
     /// How long a damaged page must stay the same if its file changes during the check; `None` for the default.
     pub settle_page: Option<Duration>,
     /// Threads, reads and the progress display.
@@ -243,6 +247,8 @@ impl Request {
             databases: 1,
             spool_limit: SPOOL_LIMIT_BYTES,
             batches: 1,
+            keep_parts: None,
+            part_pages: None,
             settle_page: None,
             run: RunOptions::default(),
             windows: WindowOptions::default(),

@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 use catalog::Database;
 use findings::registry::limits::Limit;
 use findings::{Finding, NotVerified, Report};
+use history::InWindow;
 use jobs::ended::Ended;
 use jobs::failure::{Failure, report_faults};
 use jobs::judge::{check_pages, report_changes, status};
@@ -16,7 +17,7 @@ use jobs::prepare::{Prepared, open, prepare};
 use jobs::request::Request;
 use jobs::spread::{Before, What};
 use jobs::windows::{self, Windowed};
-use jobs::{deliver, folders, keep, snapshot_with, spool};
+use jobs::{change, deliver, folders, keep, snapshot_with, spool};
 use report::databases::{Row, Verdict};
 use report::errorlog::Statement;
 use report::estimate::Windows;
@@ -170,6 +171,7 @@ fn check_from<'o>(
     };
     let window = arguments.windows.window.filter(|_| !arguments.estimate_only);
     let window = window.map(|length| (length, Before::of(arguments, what)));
+    let kept = change::before(arguments, what);
     let input = open(arguments, what, listener.as_ref())?;
     // The targets are opened before the run, so that a target that cannot be written is reported immediately and not
     // after hours.
@@ -187,7 +189,13 @@ fn check_from<'o>(
             page = html::target(arguments, source)?;
             let error_log =
                 arguments.results.errorlog_line.as_deref().map(|path| ErrorLog::open(path, source)).transpose()?;
-            let report = check_pages(arguments, what, source, &prepared, listener.as_ref())?;
+            let report = change::check(
+                arguments,
+                what,
+                (&input, kept.as_ref()),
+                (source, &prepared),
+                (listener.as_ref(), started),
+            )?;
             (prepared, out, error_log, Windowed { report, outcome: None })
         }
         Some((length, before)) => {
@@ -250,7 +258,11 @@ fn check_from<'o>(
             // A window is normally recorded when its results are printed. The results could not be printed, so the
             // window is recorded here.
             None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
-            None => keep::checked(arguments, &ended, status, None).1,
+            None => {
+                let read = change::read_at(&report, started);
+                let read = read.as_ref().map(|read| InWindow { read, lease: None });
+                keep::checked(arguments, &ended, status, read).1
+            }
         };
     Ok(Checked { status, written, row: Some(row(&report, database, status)) })
 }
@@ -259,6 +271,9 @@ fn check_from<'o>(
 fn report_aside(arguments: &Request, report: &Report, view: View, source: &dyn PageSource) {
     for notice in &report.notices {
         warn(notice);
+    }
+    if !arguments.results.wants_summary(terminal::is_stdout()) {
+        report::by_change::lines(report).iter().for_each(warn);
     }
     // Truncated files were already reported before the run.
     let is_new = |error: &&str| report.warnings.iter().all(|warning| warning.text != *error);

@@ -48,6 +48,12 @@ pub enum PartsError {
         /// A description of the damage.
         what: String,
     },
+    /// Another process uses the ledger.
+    #[error("{}: another check is using it", .path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another version of mdfsck made the plan.
     #[error("{}: the plan was made by mdfsck {theirs}, and this is mdfsck {ours}: plan, tasks and merge need the same mdfsck", .path.display())]
     OtherBuild {

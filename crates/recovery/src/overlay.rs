@@ -140,6 +140,20 @@ impl PageSource for RecoveredPages<'_> {
         self.source.carved()
     }
 
+    fn above_base(&self, first: PageId, pages: u32) -> Option<u128> {
+        let stored = self.source.file(first.file).map_or(0, |file| file.pages);
+        let mut above = self.source.above_base(first, pages)?;
+        let recovered = self.recovery.store.pages();
+        let start = recovered.partition_point(|stored| stored.page < first);
+        let end = PageId::new(first.file, first.page.saturating_add(pages.min(u128::BITS)));
+        for stored in recovered.iter().skip(start).take_while(|stored| stored.page < end) {
+            above |= 1 << (stored.page.page - first.page);
+        }
+        // Pages by which the file grew after the backup.
+        let grown = (0..pages.min(u128::BITS)).filter(|bit| first.page.saturating_add(*bit) >= stored);
+        Some(grown.fold(above, |above, bit| above | 1 << bit))
+    }
+
     fn has_recovered_pages(&self) -> bool {
         !self.recovery.store.pages().is_empty()
     }

@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use findings::{
-    ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, Pattern, PatternKind, RecoverySummary,
-    Report, RowsetCounts, Scope, Value,
+    Change, ConstraintResult, Finding, Group, IdentityResult, NotVerified, Options, Pattern, PatternKind,
+    RecoverySummary, Report, RowsetCounts, Scope, Value,
 };
 use format::PageId;
 use serde::Serialize;
@@ -365,6 +365,14 @@ fn summary(report: &Report, listing: &Listing<'_>, gate: &Gate) -> lines::Summar
         repair_level: report.repair().name(),
         complete: report.complete(),
         pages_read: Some(statistics.pages_read),
+        by_change: match &report.change {
+            Some(Change::Proven(change)) => Some(change.into()),
+            _ => None,
+        },
+        not_by_change: match &report.change {
+            Some(Change::Whole(why)) => Some(why.clone()),
+            _ => None,
+        },
         pages_allocated: Some(statistics.pages_allocated),
         rows: Some(statistics.rows),
         verified: Some(lines::Verified {

@@ -10,6 +10,7 @@ pub mod advise;
 mod amounts;
 pub mod audit;
 pub mod backups;
+pub mod by_change;
 mod causes;
 pub mod chains;
 pub mod check_page;

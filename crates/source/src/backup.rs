@@ -44,7 +44,7 @@ pub use log_parts::{BackupLog, LogPart, LogSet};
 pub use pages::{BackupPages, SetLabel, UsedSet};
 pub use plan::{BackupPlan, SetChoice, SetPlace, plan};
 pub use restore::{Restore, Until};
-pub use seen::{ContainerSeen, Runs};
+pub use seen::{ContainerSeen, FileSeen, Runs};
 pub use sets::{BackupMedia, BackupSet, SetKind};
 
 use std::io::Read;

@@ -165,6 +165,15 @@ pub trait PageSource: Sync {
         &[]
     }
 
+    /// For each of `pages` pages from `first`, at most 128: whether its bytes may come from elsewhere than the first set
+    /// of the backup, that is, from a later set or from the log. Bit 0 is the first page. The bytes of all other pages
+    /// are what a restore of the first set alone would write. `None` if the source does not know this, as for data
+    /// files.
+    fn above_base(&self, first: PageId, pages: u32) -> Option<u128> {
+        let _ = (first, pages);
+        None
+    }
+
     /// Whether pages were recovered from a log. If so, values that the server writes only at checkpoints and does not
     /// log may be outdated.
     fn has_recovered_pages(&self) -> bool {
@@ -252,6 +261,10 @@ macro_rules! as_inner {
 
         fn has_recovered_pages(&self) -> bool {
             self.inner.has_recovered_pages()
+        }
+
+        fn above_base(&self, first: format::PageId, pages: u32) -> Option<u128> {
+            self.inner.above_base(first, pages)
         }
     };
 }

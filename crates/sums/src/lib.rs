@@ -8,6 +8,7 @@ mod by_plan;
 mod collected;
 pub mod hash;
 mod merge;
+pub mod names;
 mod per_unit;
 pub mod spill;
 pub mod wire;

@@ -13,6 +13,7 @@ use format::{Lsn, PageId, RecordId};
 use thiserror::Error;
 
 use crate::hash::{FactHash, Sum};
+use crate::names::Translation;
 use crate::spill::{Fact, Run, TempStore};
 
 /// Why sums cannot be read or written.
@@ -131,6 +132,10 @@ pub struct Input<'a> {
     space: &'a TempStore,
     /// The number of units of the run.
     pub units: usize,
+    /// How to translate the numbers of units and plans, if an earlier run has written the input.
+    translation: Option<&'a Translation>,
+    /// The check whose sums are read.
+    check: &'static str,
     from: &'a mut dyn Read,
     frame: Vec<u8>,
     /// Number of bytes of the current frame that were consumed.
@@ -148,7 +153,42 @@ impl<'a> Input<'a> {
         (space, units): (&'a TempStore, usize),
         from: &'a mut dyn Read,
     ) -> Self {
-        Self { hash, space, units, from, frame: Vec::new(), taken: 0, last: start_of(hash, head), read: 0 }
+        let (frame, last) = (Vec::new(), start_of(hash, head));
+        Self { hash, space, units, translation: None, check: "", from, frame, taken: 0, last, read: 0 }
+    }
+
+    /// The input was written by an earlier run, in which units and plans had other numbers.
+    #[must_use]
+    pub fn translated(self, translation: &'a Translation) -> Self {
+        Self { translation: Some(translation), ..self }
+    }
+
+    /// From here on, the plans are those of this check.
+    pub fn of_check(&mut self, check: &'static str) {
+        self.check = check;
+    }
+
+    /// The number of units of the run that wrote the input.
+    pub fn units_then(&self) -> usize {
+        self.translation.map_or(self.units, Translation::units)
+    }
+
+    /// The present number of a unit.
+    ///
+    /// # Errors
+    /// [`SumsError::Damaged`] if there is no such unit, or not any more.
+    pub fn unit(&self, unit: u32) -> Result<u32, SumsError> {
+        let now = self.translation.map_or(Some(unit), |translation| translation.unit(unit));
+        now.filter(|unit| (*unit as usize) < self.units).ok_or_else(|| self.damaged("a unit"))
+    }
+
+    /// The present number of a plan of the check whose sums are read.
+    ///
+    /// # Errors
+    /// [`SumsError::Damaged`] if there is no such plan any more.
+    pub fn plan(&self, plan: usize) -> Result<usize, SumsError> {
+        let now = self.translation.map_or(Some(plan), |translation| translation.plan(self.check, plan));
+        now.ok_or_else(|| self.damaged("a plan"))
     }
 
     /// Reads all frames without decoding them, and verifies that they are unchanged. Returns the hash of the last

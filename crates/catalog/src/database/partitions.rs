@@ -3,7 +3,7 @@
 use format::types::TypeInfo;
 
 /// A boundary between two partitions.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Boundary {
     /// The type of the value, with its precision or scale. For a NULL, this is the default `TypeInfo`.
     pub info: TypeInfo,

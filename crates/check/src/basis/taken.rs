@@ -28,6 +28,11 @@ impl Taken {
         }
     }
 
+    /// Whether no page was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.seen == 0
+    }
+
     /// Whether all pages were kept.
     pub(crate) fn is_whole(&self) -> bool {
         self.seen <= MOST as u64

@@ -130,6 +130,11 @@ impl UnreadPages {
         })
     }
 
+    /// Whether all pages could be read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// One entry per file: the first page, its error, and the number of pages.
     pub(crate) fn into_files(self) -> impl Iterator<Item = (PageId, String, u64)> {
         self.files.into_values()

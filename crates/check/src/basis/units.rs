@@ -10,7 +10,7 @@ use format::{AllocUnitId, Page, PageHeader, PageType};
 pub(crate) type UnitIndex = u32;
 
 /// The shape of a unit: which kinds of pages it has, and how they are linked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Shape {
     /// Data pages without links.
     Heap,

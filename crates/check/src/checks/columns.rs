@@ -8,6 +8,8 @@ mod program;
 mod sparse;
 mod together;
 
+use std::collections::BTreeMap;
+
 use catalog::Database;
 use findings::registry::limits::{self, Limit};
 use findings::{Coverage, Finding, Place, registry};
@@ -21,9 +23,10 @@ use format::types::xtype;
 use sums::spill::TempStore;
 use sums::{ByPlan, CheckSums, PerUnit, sums};
 
+use crate::basis::meaning::{Meaning, PlanNames};
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
-use crate::basis::units::{Shape, UnitIndex};
+use crate::basis::units::{Shape, UnitIndex, Units};
 use crate::page::rowsets::may_have_off_row;
 use crate::survey;
 use crate::sweep::context::Context;
@@ -122,6 +125,20 @@ impl RowCheck for Plans {
 
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool {
         self.get(unit as usize).is_some() && context.units.get(unit).is_some_and(|unit| !context.leaves_out(unit))
+    }
+
+    fn names(&self, units: &Units, to: &mut PlanNames<'_>) {
+        let mut named = BTreeMap::new();
+        for (at, program) in self.programs() {
+            let unit = units.get(at as UnitIndex).map(|unit| unit.id);
+            named.extend(program.columns.iter().zip(0..).map(|(column, place)| (column.counter, (unit, place))));
+        }
+        let counters = named.last_key_value().map_or(0, |(last, _)| last + 1);
+        (0..counters).for_each(|counter| to.add(&named.get(&counter)));
+    }
+
+    fn meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>) {
+        self.add_meaning(unit as usize, to);
     }
 
     fn page(&self, context: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, (): &mut ()) -> Handled<Part> {

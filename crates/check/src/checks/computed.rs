@@ -13,6 +13,7 @@ use format::record::Record;
 use sums::spill::TempStore;
 use sums::{ByPlan, CheckSums, PerUnit, sums};
 
+use crate::basis::meaning::{Meaning, PlanNames, meaning};
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::{UnitIndex, Units};
@@ -36,6 +37,8 @@ struct Persisted {
     /// Evaluation steps that the column may use per page.
     share: u64,
 }
+
+meaning!(Persisted { id, column, formula, share; plans counter; without name, together });
 
 /// The persisted computed columns of all tables.
 #[derive(Default)]
@@ -131,6 +134,20 @@ impl RowCheck for Plans {
 
     fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
         !self.of(unit).is_empty()
+    }
+
+    fn names(&self, units: &Units, to: &mut PlanNames<'_>) {
+        let named = |(at, columns): (usize, &Vec<Persisted>)| {
+            let unit = units.get(at as UnitIndex).map(|unit| unit.id);
+            columns.iter().map(|column| (column.counter, (unit, column.id))).collect::<Vec<_>>()
+        };
+        let mut names: Vec<_> = self.units.touched().flat_map(named).collect();
+        names.sort_unstable_by_key(|(counter, _)| *counter);
+        names.iter().for_each(|(_, name)| to.add(name));
+    }
+
+    fn meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>) {
+        self.of(unit).iter().for_each(|column| column.add_to(to));
     }
 
     fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, scratch: &mut Scratch) -> Handled<()> {

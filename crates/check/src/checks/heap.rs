@@ -12,6 +12,7 @@ use sums::hash::Sum;
 use sums::spill::TempStore;
 use sums::{CheckSums, PerUnit, sums};
 
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::{Shape, Unit, UnitIndex};
@@ -60,6 +61,8 @@ impl PageCheck for Heaps {
     fn wants(&self, _context: &Context<'_>, unit: &Unit) -> bool {
         unit.compressed || unit.shape == Shape::Heap
     }
+
+    fn meaning(&self, _: &mut Meaning<'_>) {}
 
     fn page(
         &self,

@@ -17,9 +17,10 @@ use sums::hash::Sum;
 use sums::spill::TempStore;
 use sums::{ByPlan, CheckSums, sums};
 
+use crate::basis::meaning::{Meaning, PlanNames};
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
-use crate::basis::units::UnitIndex;
+use crate::basis::units::{UnitIndex, Units};
 use crate::sweep::context::Context;
 use crate::sweep::damage::{damaged_units, named, why_partly_known};
 use crate::sweep::row_check::{Done, Handled, Row, RowCheck, RowPage};
@@ -71,6 +72,13 @@ impl Added {
     }
 }
 
+impl Sums {
+    /// Whether a row has an off-row value that was looked up. The sums then depend on other pages too.
+    pub(crate) fn has_off_row(&self) -> bool {
+        self.bytes_read > 0 || self.plans.iter().any(|plan| plan.off_row > 0)
+    }
+}
+
 impl CheckSums for Sums {
     fn facts(&self, _: &TempStore) -> impl std::fmt::Debug + '_ {
         &self.plans
@@ -88,6 +96,14 @@ impl RowCheck for Plans {
 
     fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
         !self.work(unit).is_empty()
+    }
+
+    fn names(&self, _: &Units, to: &mut PlanNames<'_>) {
+        self.plans().iter().for_each(|plan| to.add(&(plan.object_id, &plan.index_name)));
+    }
+
+    fn meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>) {
+        self.work(unit).iter().for_each(|work| work.add_to(to));
     }
 
     fn page(
@@ -162,6 +178,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
     let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
     let work = plans.work(unit);
     let indexes = plans.plans().len();
+    let read_before = desk.reader.bytes_read;
     for (place, work) in work.iter().enumerate().filter(|(at, _)| !added.has(*at)) {
         let standing = match row.doubts().any(|(null_bit, _)| work.reads(null_bit)) {
             true => {
@@ -176,7 +193,6 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
                 standing
             }
         };
-        sums.bytes_read = desk.reader.bytes_read;
         let off_row = u64::from(desk.has_off_row);
         let sums = sums.plans.get_mut(work.plan);
         sums.off_row += off_row;
@@ -192,6 +208,7 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
             Side::Index => sums.index_rows += 1,
         }
     }
+    sums.bytes_read += desk.reader.bytes_read - read_before;
 }
 
 /// Compares the sums after the sweep. If the sums of an index differ, the index and its table are read again to find

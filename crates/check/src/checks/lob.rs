@@ -20,6 +20,7 @@ use sums::hash::Sum;
 use sums::spill::TempStore;
 use sums::{CheckSums, PerUnit, sums};
 
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::{Shape, UnitIndex};
@@ -111,6 +112,10 @@ impl RowCheck for Plans {
 
     fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
         self.rows(unit).is_some()
+    }
+
+    fn meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>) {
+        self.add_meaning(unit, to);
     }
 
     fn page(&self, _: &Context<'_>, page: &RowPage<'_>, _: &mut Sums, (): &mut ()) -> Handled<()> {

@@ -11,6 +11,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::hash::Hash;
 
 use catalog::Database;
 use findings::registry::limits;
@@ -20,6 +21,7 @@ use source::PageSource;
 use sums::spill::TempStore;
 use sums::{CheckSums, PerUnit, sums};
 
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::{Unit, UnitIndex};
@@ -76,6 +78,10 @@ impl PageCheck for LastCheckpoint {
 
     fn wants(&self, _context: &Context<'_>, _unit: &Unit) -> bool {
         self.lsn.is_some()
+    }
+
+    fn meaning(&self, to: &mut Meaning<'_>) {
+        self.lsn.map(|lsn| (lsn.vlf, lsn.block, lsn.slot)).hash(to);
     }
 
     fn page(&self, _: &Context<'_>, sound: &SoundPage<'_>, (sums, ()): (&mut Newer, &mut ()), _: &mut Vec<Finding>) {

@@ -18,9 +18,10 @@ use format::same_shape::Rows;
 use sums::spill::TempStore;
 use sums::{ByPlan, CheckSums, Merge, sums};
 
+use crate::basis::meaning::{Meaning, PlanNames};
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
-use crate::basis::units::UnitIndex;
+use crate::basis::units::{UnitIndex, Units};
 use crate::sweep::context::Context;
 use crate::sweep::row_check::{Handled, Row, RowCheck, RowPage, Stage};
 use crate::values::Column;
@@ -108,6 +109,14 @@ impl RowCheck for Plans {
 
     fn wants(&self, _context: &Context<'_>, unit: UnitIndex) -> bool {
         self.work(unit).is_some()
+    }
+
+    fn names(&self, _: &Units, to: &mut PlanNames<'_>) {
+        self.plans().iter().for_each(|plan| to.add(&plan.name));
+    }
+
+    fn meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>) {
+        self.work(unit).iter().for_each(|work| work.add_to(to));
     }
 
     fn page(&self, _: &Context<'_>, page: &RowPage<'_>, sums: &mut Sums, (): &mut ()) -> Handled<()> {

@@ -15,6 +15,7 @@ use format::key::Ascent;
 use sums::spill::Fact;
 
 use crate::basis::ledger::FindingCollector;
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
 use crate::basis::tallies::{Tallies, UnitTally};
 use crate::basis::units::{Unit, UnitIndex};
@@ -44,6 +45,8 @@ impl PageCheck for Trees {
     fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool {
         context.checks_tree(unit)
     }
+
+    fn meaning(&self, _: &mut Meaning<'_>) {}
 
     fn page(
         &self,

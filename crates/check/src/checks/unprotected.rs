@@ -2,6 +2,8 @@
 //! the page is written. So pages that were written before the option was enabled have no checksum
 //! (docs/format/checksums-and-torn-pages.md). No check can detect a changed value on these pages.
 
+use std::hash::Hash;
+
 use catalog::Database;
 use findings::Finding;
 use findings::registry::limits;
@@ -10,6 +12,7 @@ use format::page::page_flags;
 use sums::spill::TempStore;
 use sums::{CheckSums, sums};
 
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::{Unit, UnitIndex};
@@ -53,6 +56,10 @@ impl PageCheck for Unprotected {
 
     fn wants(&self, _context: &Context<'_>, _unit: &Unit) -> bool {
         self.0
+    }
+
+    fn meaning(&self, to: &mut Meaning<'_>) {
+        self.0.hash(to);
     }
 
     fn page(&self, _: &Context<'_>, sound: &SoundPage<'_>, (sums, ()): (&mut Pages, &mut ()), _: &mut Vec<Finding>) {

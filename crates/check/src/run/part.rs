@@ -11,6 +11,7 @@ mod error;
 #[doc(hidden)]
 pub mod frames;
 mod merging;
+pub(crate) mod seen;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

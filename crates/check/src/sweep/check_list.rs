@@ -5,9 +5,11 @@ use std::io::{Read, Write};
 
 use catalog::Database;
 use findings::Finding;
+use sums::names::Names;
 use sums::wire::{Input, Output, SumsError, Wire};
 use sums::{CheckSums, Merge};
 
+use crate::basis::meaning::Meaning;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::UnitIndex;
 use crate::sweep::context::Context;
@@ -15,7 +17,7 @@ use crate::sweep::page_check::SoundPage;
 use crate::sweep::row_check::{Row, RowPage, TextPage};
 
 /// The checks that want the pages of a unit and the checks that want its rows, each as a bit mask.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Wanted {
     pub(crate) pages: u32,
     pub(crate) rows: u32,
@@ -91,6 +93,12 @@ pub(crate) trait CheckList: Sync {
 
     /// The checks that want the pages and the checks that want the rows of a unit.
     fn wanted(&self, unit: UnitIndex) -> Wanted;
+
+    /// The names of the units and of the plans of all checks.
+    fn names(&self, context: &Context<'_>) -> Names;
+
+    /// Adds everything by which the checks judge the pages and rows of a unit.
+    fn meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>);
 
     /// Passes a sound page to the checks of pages in the bit mask `wanted`.
     fn page(
@@ -260,7 +268,23 @@ macro_rules! check_list {
             }
         }
 
-        sums::wire::wire!($sums { $($of_pages,)* $($of_rows,)* });
+        impl sums::wire::Wire for $sums {
+            fn write(&self, to: &mut sums::wire::Output<'_>) -> Result<(), sums::wire::SumsError> {
+                let Self { $($of_pages,)* $($of_rows,)* } = self;
+                let _ = &to;
+                $(sums::wire::Wire::write($of_pages, to)?;)*
+                $(sums::wire::Wire::write($of_rows, to)?;)*
+                Ok(())
+            }
+
+            fn read(from: &mut sums::wire::Input<'_>) -> Result<Self, sums::wire::SumsError> {
+                let _ = &from;
+                Ok(Self {
+                    $($of_pages: { from.of_check(stringify!($of_pages)); sums::wire::Wire::read(from)? },)*
+                    $($of_rows: { from.of_check(stringify!($of_rows)); sums::wire::Wire::read(from)? },)*
+                })
+            }
+        }
 
         impl sums::Merge for $sums {
             fn merge(&mut self, other: Self) {
@@ -312,6 +336,25 @@ macro_rules! check_list {
             #[inline]
             fn wanted(&self, unit: $crate::basis::units::UnitIndex) -> $crate::sweep::check_list::Wanted {
                 self.wanted.get(unit as usize).copied().unwrap_or_default()
+            }
+
+            fn names(&self, context: &$crate::sweep::context::Context<'_>) -> sums::names::Names {
+                use $crate::sweep::row_check::RowCheck;
+                let units = context.units.list().iter().map(|unit| sums::names::Name(unit.id.0)).collect();
+                let plans = vec![$({
+                    let mut names = $crate::basis::meaning::PlanNames::new(&context.hash);
+                    self.$of_rows.names(&context.units, &mut names);
+                    (stringify!($of_rows).to_owned(), names.into_list())
+                },)*];
+                sums::names::Names { units, plans }
+            }
+
+            fn meaning(&self, unit: $crate::basis::units::UnitIndex, to: &mut $crate::basis::meaning::Meaning<'_>) {
+                use $crate::sweep::page_check::PageCheck;
+                use $crate::sweep::row_check::RowCheck;
+                let _ = (&unit, &to);
+                $(to.of_check(stringify!($of_pages)); self.$of_pages.meaning(to);)*
+                $(to.of_check(stringify!($of_rows)); self.$of_rows.meaning(unit, to);)*
             }
 
             #[inline]

@@ -32,7 +32,7 @@ impl Chunk {
 
 /// All chunks of the files, or of a range of pages.
 pub(super) struct Chunks {
-    /// The page range of each file, with the number of its first chunk.
+    /// The page ranges, each with the number of its first chunk.
     files: Vec<(FileRange, u64)>,
     count: u64,
 }
@@ -55,6 +55,18 @@ impl Chunks {
         Self { files: list, count }
     }
 
+    /// Divides these ranges into chunks. The ranges are ascending and do not overlap.
+    pub(super) fn of_ranges(ranges: &[FileRange]) -> Self {
+        let mut count = 0;
+        let with_first = |range: &FileRange| {
+            let first = count;
+            count += u64::from(range.pages.div_ceil(CHUNK_PAGES));
+            (*range, first)
+        };
+        let files = ranges.iter().map(with_first).collect();
+        Self { files, count }
+    }
+
     /// The numbers of all chunks.
     pub(super) fn all(&self) -> std::ops::Range<u64> {
         0..self.count
@@ -67,8 +79,9 @@ impl Chunks {
 
     /// For each file, the numbers of its chunks.
     pub(super) fn by_file(&self) -> Vec<std::ops::Range<u64>> {
-        let chunks = |&(range, first): &(FileRange, u64)| first..first + u64::from(range.pages.div_ceil(CHUNK_PAGES));
-        self.files.iter().map(chunks).collect()
+        let end = |&(range, first): &(FileRange, u64)| first + u64::from(range.pages.div_ceil(CHUNK_PAGES));
+        let files = self.files.chunk_by(|(one, _), (other, _)| one.file_id == other.file_id);
+        files.filter_map(|ranges| Some(ranges.first()?.1..end(ranges.last()?))).collect()
     }
 
     /// The number of pages in all chunks.

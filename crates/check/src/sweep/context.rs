@@ -58,7 +58,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// The key columns of a B-tree's rowset.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(crate) struct Keys {
     pub(crate) leaf: Vec<KeyColumn>,
     pub(crate) node: Vec<KeyColumn>,

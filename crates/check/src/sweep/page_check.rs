@@ -9,6 +9,7 @@ use format::{Page, PageId};
 use sums::CheckSums;
 
 use crate::basis::ledger::FindingCollector;
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::{Unit, UnitIndex};
@@ -46,6 +47,9 @@ pub(crate) trait PageCheck: Default + Sync {
 
     /// Whether the check needs the pages of this unit. Called once per unit, before the sweep.
     fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool;
+
+    /// Adds everything by which the check judges pages, apart from the units and their keys.
+    fn meaning(&self, to: &mut Meaning<'_>);
 
     /// Checks a sound page.
     fn page(

@@ -14,9 +14,10 @@ use format::slots::Span;
 use format::{Page, PageId, RecordId};
 use sums::CheckSums;
 
+use crate::basis::meaning::{Meaning, PlanNames};
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
-use crate::basis::units::UnitIndex;
+use crate::basis::units::{UnitIndex, Units};
 use crate::page::expanded::{ColumnDoubt, ExpandedRows};
 use crate::sweep::context::Context;
 
@@ -128,6 +129,13 @@ pub(crate) trait RowCheck: Default + Sync {
 
     /// Whether the check needs the rows of this unit. Called once per unit, before the sweep.
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool;
+
+    /// Adds a name for each plan, in the order of the plans' numbers in the sums. A check whose plans have no names adds
+    /// none; its sums are then never used again.
+    fn names(&self, _units: &Units, _to: &mut PlanNames<'_>) {}
+
+    /// Adds everything by which the check judges the rows of a unit.
+    fn meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>);
 
     /// Handles as many rows of a page together as possible. This method never reports a finding: rows that may be wrong
     /// are left to [`Self::row`].

@@ -15,7 +15,7 @@ use sums::hash::{RowHash, Sum};
 use crate::sweep::pinpoint::Unread;
 
 /// The side of the comparison to which a row belongs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Side {
     /// The heap or clustered index.
     Table,

@@ -74,6 +74,13 @@ pub struct Limit {
     pub action: &'static str,
 }
 
+/// Limits are told apart by their ids.
+impl std::hash::Hash for Limit {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
 impl Limit {
     /// The limit whose id is `id`.
     pub fn find(id: &str) -> Option<&'static Self> {

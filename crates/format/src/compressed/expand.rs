@@ -52,7 +52,7 @@ pub struct CompressedColumn {
     pub is_uniquifier: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Slot {
     info: TypeInfo,
     codec: Codec,
@@ -66,7 +66,7 @@ struct Slot {
 }
 
 /// The rules by which rows of a compressed rowset are expanded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Expansion {
     slots: Vec<Slot>,
     /// Whether pages of the rowset may have compression information.

@@ -6,7 +6,7 @@ use super::vardecimal::{self, VardecimalFault};
 use crate::types::{TypeInfo, fixed_length, xtype};
 
 /// The encoding of the values of a column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Codec {
     /// A big-endian integer in as few bytes as possible, with the sign bit inverted. A datetime is one integer of eight
     /// bytes: first the days, then the ticks.

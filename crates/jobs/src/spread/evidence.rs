@@ -45,7 +45,7 @@ pub struct Evidence {
 /// system reports and that change when a program writes to the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FileIdentity {
+pub(crate) struct FileIdentity {
     path: PathBuf,
     bytes: u64,
     /// The time of the last write, in nanoseconds since 1970.
@@ -73,6 +73,16 @@ impl PartialEq for FileIdentity {
 }
 
 impl FileIdentity {
+    /// The path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file is another now, or cannot be identified.
+    pub(crate) fn has_changed(&self) -> bool {
+        Self::of(&self.path).ok().as_ref() != Some(self)
+    }
+
     /// Identifies an existing file or object. An object without a strong entity tag causes an error, since two versions
     /// of the object could have the same identity.
     fn of(path: &Path) -> io::Result<Self> {
@@ -121,6 +131,16 @@ impl Before {
             }
         }
         before
+    }
+
+    /// The identity that a file had before it was opened, if it is still the same; that of an object in object storage
+    /// names the version that is read.
+    pub(crate) fn of_path(&self, path: &Path) -> Option<FileIdentity> {
+        if storage::url(path).is_some() {
+            return FileIdentity::of(path).ok();
+        }
+        let known = self.0.get(&std::path::absolute(path).ok()?)?;
+        (!known.has_changed()).then(|| known.clone())
     }
 
     /// Adds the opened data files and all files in the folders of the data files. The log is not open yet, but is

@@ -94,6 +94,23 @@ pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) snapshot: SnapshotArguments,
 
+    /// Keep what this check of backups has added up, in at most SIZE beside the history, so that checks of later
+    /// backups read only what has changed since; needs --history
+    ///
+    /// A check of a full backup keeps the sums of each 256 KB of the database in the folder FILE.parts beside the history
+    /// FILE. This needs about 1 % of the size of the database. A later check of the same full backup together with
+    /// a differential backup or log backups then reads only the ranges that differ: their bytes, their allocation or
+    /// their definition in the catalog. Its report is the report of a check that reads all pages, and says what was not
+    /// read, and since when. If something does not fit, all pages are read, and one line says why. If the ledgers of
+    /// several full backups need more than SIZE, the oldest are removed.
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = OUTPUT, requires = "history")]
+    #[arg(conflicts_with_all = ["window", "estimate_only"])]
+    pub(crate) keep_parts: Option<u64>,
+
+    /// For tests: the number of pages in a range.
+    #[arg(long, hide = true, requires = "keep_parts")]
+    pub(crate) part_pages: Option<u32>,
+
     #[command(flatten)]
     pub(crate) results: ResultArguments,
 }

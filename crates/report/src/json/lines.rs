@@ -1,6 +1,8 @@
 //! The JSON lines of a check, and of all commands with lines that begin with `kind`, as types. The order of the fields
 //! is the order in the structs. docs/json.md and docs/json.schema.json are generated from these types.
 
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 
 use super::{catalog, cost, databases, page};
@@ -463,8 +465,12 @@ pub(crate) struct Summary {
     pub(crate) repair_level: Option<&'static str>,
     /// Whether everything that was requested was verified.
     pub(crate) complete: bool,
-    /// Number of pages that were read.
+    /// Number of pages that this run has read.
     pub(crate) pages_read: Option<u64>,
+    /// What was not read because it has not changed since earlier runs; null if all pages were read.
+    pub(crate) by_change: Option<ByChange>,
+    /// Why all pages were read although parts of earlier runs were kept; otherwise null.
+    pub(crate) not_by_change: Option<String>,
     /// Number of pages that are allocated.
     pub(crate) pages_allocated: Option<u64>,
     /// Number of rows that were seen.
@@ -481,6 +487,40 @@ pub(crate) struct Summary {
     pub(crate) memory_granted: Option<u64>,
     /// Bytes written to temporary files.
     pub(crate) spilled: Option<u64>,
+}
+
+/// What a run has read of a database, and what it has taken from earlier runs.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ByChange {
+    /// GUID of the full backup on which the checked state builds.
+    pub(crate) base_set: String,
+    /// When the check of the full backup began, in UTC.
+    pub(crate) base_read_at: String,
+    /// Bytes of pages that this run has read.
+    pub(crate) bytes_read: u64,
+    /// Bytes of pages that were not read, because they have not changed.
+    pub(crate) bytes_kept: u64,
+    /// Number of ranges with pages in use.
+    pub(crate) ranges: u64,
+    /// Number of ranges that this run has swept.
+    pub(crate) ranges_swept: u64,
+    /// Number of ranges that this run has swept, by the reason: `bytes`, `maps`, `meaning` or `not_kept`.
+    pub(crate) reasons: BTreeMap<&'static str, u64>,
+}
+
+impl From<&findings::ByChange> for ByChange {
+    fn from(change: &findings::ByChange) -> Self {
+        Self {
+            base_set: change.base_set.clone(),
+            base_read_at: change.base_read_at.clone(),
+            bytes_read: change.bytes_read,
+            bytes_kept: change.bytes_kept,
+            ranges: change.ranges,
+            ranges_swept: change.ranges_swept(),
+            reasons: change.reasons.iter().copied().collect(),
+        }
+    }
 }
 
 /// Number of errors in an object.

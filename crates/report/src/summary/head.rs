@@ -13,7 +13,7 @@ use super::Commands;
 use super::lines::{Lines, Tone};
 use crate::amounts::{counted, duration, grouped};
 use crate::text_table::width;
-use crate::{message, patterns};
+use crate::{by_change, message, patterns};
 
 /// Maximum width of a database name, in columns. A wider name is written on a line of its own.
 const MOST_NAME_COLUMNS: usize = 20;
@@ -34,6 +34,9 @@ pub(super) fn write(report: &Report, lines: &mut Lines<'_>) -> io::Result<()> {
     }
     for warning in report.warnings.iter().filter(|warning| warning.id == TAIL_BYTES) {
         lines.paragraph("  ", &warning.text)?;
+    }
+    for line in by_change::lines(report) {
+        lines.paragraph("  ", &line)?;
     }
     lines.blank()?;
     let (tone, word, text) = verdict(report);

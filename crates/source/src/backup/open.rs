@@ -99,8 +99,18 @@ impl BackupPages {
         }
         found.end_files();
         let is_known = found.is_known();
-        let Assembly { damage, undescribed, files, places, mut sums, missing_stripes, missing_numbers, newest, log } =
-            found;
+        let Assembly {
+            damage,
+            undescribed,
+            files,
+            places,
+            mut sums,
+            missing_stripes,
+            missing_numbers,
+            newest,
+            log,
+            sets_added: _,
+        } = found;
         // Every file that was copied has an entry in `places`. Files and places are both sorted by file ID.
         let files: Vec<DataFile> = files.into_values().collect();
         let mut places: Vec<FilePlaces> = places.into_values().collect();
@@ -171,6 +181,7 @@ struct Assembly {
     missing_numbers: (Vec<u16>, u16),
     newest: SetLabel,
     log: LogPortion,
+    sets_added: usize,
 }
 
 impl Assembly {
@@ -196,7 +207,8 @@ impl Assembly {
         }
         self.newest = set.label();
         add_files(&mut self.files, &stripes, label, &placed);
-        add_places(&mut self.places, placed.files);
+        add_places(&mut self.places, placed.files, self.sets_added == 0);
+        self.sets_added += 1;
         for (tape, set) in &stripes {
             self.sums.extend(set.pages.iter().filter_map(|region| RegionSum::new(*tape, *region)));
             let logs = set.log.iter().map(|log| log.region);
@@ -484,10 +496,13 @@ fn add_files(files: &mut BTreeMap<u16, DataFile>, stripes: &Stripes<'_>, label: 
     }
 }
 
-fn add_places(places: &mut BTreeMap<u16, FilePlaces>, added: Vec<FilePlaces>) {
+fn add_places(places: &mut BTreeMap<u16, FilePlaces>, added: Vec<FilePlaces>, is_first: bool) {
     for mut file in added {
-        let known =
-            places.entry(file.file_id).or_insert_with(|| FilePlaces { file_id: file.file_id, layers: Vec::new() });
+        let known = places.entry(file.file_id).or_insert_with(|| FilePlaces {
+            file_id: file.file_id,
+            layers: Vec::new(),
+            base_layers: Some(if is_first { file.layers.len() } else { 0 }),
+        });
         known.layers.append(&mut file.layers);
     }
 }

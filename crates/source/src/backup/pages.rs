@@ -335,6 +335,21 @@ impl PageSource for BackupPages {
     fn backup(&self) -> Option<&BackupPages> {
         Some(self)
     }
+
+    fn above_base(&self, first: PageId, pages: u32) -> Option<u128> {
+        let places = self.places_of(first.file)?;
+        let (mut above, mut known) = (0, None);
+        for (bit, page) in (0..pages.min(u128::BITS)).zip(first.page..) {
+            let extent = page / EXTENT_PAGES;
+            let is_above = match known {
+                Some((of, is_above)) if of == extent => is_above,
+                _ => places.is_above_base(extent)?,
+            };
+            known = Some((extent, is_above));
+            above |= u128::from(is_above) << bit;
+        }
+        Some(above)
+    }
 }
 
 impl BackupPages {

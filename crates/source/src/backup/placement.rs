@@ -49,7 +49,7 @@ pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::
     let files = SetFiles::new(data_files.map(|file| (file.file_id, extents_of(file))));
     let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();
     let mut placed = Placed::default();
-    placed.files.extend(files.ids().map(|file_id| FilePlaces { file_id, layers: Vec::new() }));
+    placed.files.extend(files.ids().map(|file_id| FilePlaces { file_id, layers: Vec::new(), base_layers: None }));
     // The number of extents whose extent numbers could not be determined. The key is the index of the file and the
     // number of the region.
     let mut unplaced: BTreeMap<(u16, usize), u64> = BTreeMap::new();

@@ -211,6 +211,8 @@ pub(crate) struct FilePlaces {
     pub(crate) file_id: u16,
     /// The layers; later layers override earlier layers. A region that contains no extents of the file has no layer.
     pub(crate) layers: Vec<Layer>,
+    /// The number of layers, from the first, that come from the first set. `None` if a layer has runs of several sets.
+    pub(crate) base_layers: Option<usize>,
 }
 
 /// The most layers to keep: a full backup and a differential backup, each with a second region for extents that were
@@ -226,6 +228,7 @@ impl FilePlaces {
     /// Combines neighboring layers until at most `MOST_LAYERS` remain. Only forged backups have more layers than this.
     pub(crate) fn flatten(&mut self) {
         while self.layers.len() > MOST_LAYERS {
+            self.base_layers = None;
             let mut layers = std::mem::take(&mut self.layers).into_iter();
             while let Some(lower) = layers.next() {
                 self.layers.push(match layers.next() {
@@ -234,6 +237,12 @@ impl FilePlaces {
                 });
             }
         }
+    }
+
+    /// Whether an extent comes from a later set than the first, or is missing in such a set; `None` if this is unknown.
+    pub(crate) fn is_above_base(&self, extent: u32) -> Option<bool> {
+        let above = self.layers.get(self.base_layers?..).unwrap_or_default();
+        Some(above.iter().any(|layer| !matches!(layer.look_up(extent).0, Found::Nothing)))
     }
 
     /// The end of the last extent with a place.
@@ -276,7 +285,11 @@ mod tests {
 
     #[test]
     fn consecutive_extents_make_a_run_and_later_layers_win() {
-        let mut places = FilePlaces { file_id: 1, layers: vec![layer(&[(0, 0), (1, 1), (2, 2), (5, 3), (6, 4)])] };
+        let mut places = FilePlaces {
+            file_id: 1,
+            base_layers: None,
+            layers: vec![layer(&[(0, 0), (1, 1), (2, 2), (5, 3), (6, 4)])],
+        };
         assert_eq!(places.layers[0].runs.len(), 2);
         assert_eq!(places.locate(1), (Place::At(0, FRAME_BYTES), 2));
         assert_eq!(places.locate(3), (Place::Free, 2));
@@ -325,8 +338,8 @@ mod tests {
                 missing: layer.missing.clone(),
                 ..Layer::default()
             });
-            let apart = FilePlaces { file_id: 1, layers: copies.collect() };
-            let mut together = FilePlaces { file_id: 1, layers: all };
+            let apart = FilePlaces { file_id: 1, base_layers: None, layers: copies.collect() };
+            let mut together = FilePlaces { file_id: 1, base_layers: None, layers: all };
             together.flatten();
             assert!(together.layers.len() <= MOST_LAYERS);
             for extent in 0..100 {
@@ -347,7 +360,7 @@ mod tests {
     fn the_later_place_of_an_extent_placed_twice_counts() {
         let twice = layer(&[(4, 0), (5, 1), (6, 2), (5, 7)]);
         assert!(twice.contains(5) && twice.extents() <= 3);
-        let places = FilePlaces { file_id: 1, layers: vec![twice] };
+        let places = FilePlaces { file_id: 1, base_layers: None, layers: vec![twice] };
         assert_eq!(places.locate(5).0, Place::At(0, 7 * FRAME_BYTES));
     }
 }

@@ -2,9 +2,11 @@
 //! that the other process need not read these parts again.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BackupPages;
+use super::media::Media;
 
 /// The parts of a backup's container that have been read.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -13,6 +15,18 @@ pub struct ContainerSeen {
     pub regions: Vec<(u32, Runs)>,
     /// For each file of a compressed backup: the groups of records that were read without error.
     pub records: Vec<Runs>,
+}
+
+/// The parts of one file of a backup that have been read.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct FileSeen {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// For each region with a checksum: its offset, the checksum over the extents that were read, and the numbers of
+    /// these extents.
+    pub regions: Vec<(u64, u32, Runs)>,
+    /// If the backup is compressed: the groups of records that were read without error.
+    pub records: Runs,
 }
 
 /// A set of numbers, as ascending runs (start, end).
@@ -79,6 +93,37 @@ impl BackupPages {
             regions: self.sums.iter().map(|sum| (sum.sum.load(Ordering::Relaxed), runs_of(&sum.seen))).collect(),
             records: self.media.iter().map(|media| runs_of(media.seen())).collect(),
         }
+    }
+
+    /// The parts of the first set's files that have been read.
+    pub fn seen_of_base(&self) -> Vec<FileSeen> {
+        let of_media = |(tape, media): (usize, &Media)| {
+            let own = self.sums.iter().filter(|sum| usize::from(sum.tape) == tape);
+            let regions = own.map(|sum| (sum.region.at, sum.sum.load(Ordering::Relaxed), runs_of(&sum.seen))).collect();
+            FileSeen { path: media.path.clone(), regions, records: runs_of(media.seen()) }
+        };
+        self.media.iter().enumerate().filter(|(_, media)| self.is_of_base(media)).map(of_media).collect()
+    }
+
+    /// Replaces the knowledge of what was read of the first set's files by `seen`, which an earlier run has gathered
+    /// from the same files.
+    pub fn put_seen_of_base(&self, seen: &[FileSeen]) {
+        for (tape, media) in self.media.iter().enumerate().filter(|(_, media)| self.is_of_base(media)) {
+            let Some(of_file) = seen.iter().find(|seen| seen.path == media.path) else { continue };
+            for sum in self.sums.iter().filter(|sum| usize::from(sum.tape) == tape) {
+                let Some((_, value, runs)) = of_file.regions.iter().find(|(at, ..)| *at == sum.region.at) else {
+                    continue;
+                };
+                sum.seen.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+                set(&sum.seen, runs);
+                sum.sum.store(*value, Ordering::Relaxed);
+            }
+            set(media.seen(), &of_file.records);
+        }
+    }
+
+    fn is_of_base(&self, media: &Media) -> bool {
+        self.sets.first().is_some_and(|base| base.paths.contains(&media.path))
     }
 
     /// Adds the parts of this backup that another process has read. If both processes have read an extent of a region,

@@ -8,6 +8,7 @@ use sums::PerUnit;
 
 use super::anti_matter;
 use super::sparse::SparseCheck;
+use crate::basis::meaning::{Meaning, meaning};
 use crate::basis::units::{Shape, Unit, Units};
 use crate::page::expanded::expansion;
 use crate::survey::Survey;
@@ -44,11 +45,36 @@ impl Plans {
         Self { programs }
     }
 
+    /// The programs, each with the ordinal of its unit.
+    pub(super) fn programs(&self) -> impl Iterator<Item = (usize, &Program)> {
+        self.programs.touched().filter_map(|(at, program)| Some((at, program.as_deref()?)))
+    }
+
+    /// Adds everything by which the sweep judges the rows of a unit.
+    pub(super) fn add_meaning(&self, unit: usize, to: &mut Meaning<'_>) {
+        if let Some(program) = self.get(unit) {
+            program.columns.iter().for_each(|column| column.add_to(to));
+            program.add_to(to);
+        }
+    }
+
     /// The program for a unit's rows.
     pub(super) fn get(&self, unit: usize) -> Option<&Program> {
         self.programs.get(unit)?.as_deref()
     }
 }
+
+meaning!(Column {
+    info, offset, null_bit, domain, is_not_null, not_verified, is_nobodys;
+    plans counter;
+    without name
+});
+
+meaning!(Program {
+    fixed, variable, not_null, fixed_reach, max_fixed_end, null_bits, max_null_bit, max_variable, last_null_bit,
+    stored_columns, has_sparse, sparse, ordinary, version_tags_are_known, may_compress_xml, anti_matter;
+    without columns
+});
 
 /// The rules for the leaf rows of one rowset.
 pub(super) struct Program {
@@ -112,7 +138,7 @@ pub(super) struct Column {
 }
 
 /// The rule for a fixed column: the domain of its values.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct FixedCheck {
     pub(super) offset: u16,
     pub(super) length: u16,
@@ -121,7 +147,7 @@ pub(super) struct FixedCheck {
 }
 
 /// The rules for a variable column.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct VariableCheck {
     pub(super) null_bit: u16,
     /// Length of the longest value.

@@ -11,7 +11,7 @@ use super::RowLook;
 use super::program::{Program, max_length};
 
 /// The rules for the values of a sparse column.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct SparseCheck {
     /// Column id.
     pub(super) id: u16,

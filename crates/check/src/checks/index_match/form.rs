@@ -7,7 +7,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use sums::hash::Hasher;
 
 /// The part of a value that is hashed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Normalization {
     /// All bytes.
     AsStored,

@@ -9,6 +9,7 @@ use sums::PerUnit;
 
 use super::form::Normalization;
 use super::together::BatchPlan;
+use crate::basis::meaning::meaning;
 use crate::basis::units::{UnitIndex, Units};
 use crate::page::rowsets::units_of;
 use crate::survey::Survey;
@@ -19,7 +20,7 @@ use crate::values::{Column, Formula};
 use builder::Builder;
 
 /// A value that the index stores and that the table stores or computes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub(crate) enum ComparedColumn {
     /// A column.
     Column(Box<Column>),
@@ -50,6 +51,8 @@ pub(crate) struct UnitPlan {
     /// The limit on the steps that the plan's expressions may use per page; 0 if they use none.
     pub(super) share: u64,
 }
+
+meaning!(UnitPlan { side, cells, forms, filter, wants_first, share; plans plan; without together });
 
 impl UnitPlan {
     fn new(plan: usize, side: Side, cells: Vec<ComparedColumn>, filter: Option<Formula>) -> Self {

@@ -6,6 +6,7 @@ use format::allocation::{PfsByte, pfs_page_of};
 use format::page::HEADER_BYTES;
 use format::{PAGE_BYTES, Page, PageId, PageType};
 
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
 use crate::basis::tallies::Tallies;
 use crate::basis::units::{Shape, Unit, UnitIndex};
@@ -34,6 +35,8 @@ impl PageCheck for FreeSpace {
     fn wants(&self, context: &Context<'_>, unit: &Unit) -> bool {
         !context.options.physical_only && (unit.shape == Shape::Heap && !unit.compressed || unit.shape == Shape::Text)
     }
+
+    fn meaning(&self, _: &mut Meaning<'_>) {}
 
     fn page(&self, context: &Context<'_>, sound: &SoundPage<'_>, _: (&mut (), &mut ()), findings: &mut Vec<Finding>) {
         if sound.content.records_are_audited {

@@ -1,11 +1,14 @@
 //! The content of each unit of a rowset, and the columns that may have off-row values. Both are derived before the
 //! sweep.
 
+use std::hash::Hash;
+
 use catalog::{Database, Rowset, RowsetColumn, UnitKind, column_status};
 use findings::registry::limits::{self, Limit};
 use format::types::{TypeInfo, xtype};
 use sums::PerUnit;
 
+use crate::basis::meaning::{Meaning, meaning};
 use crate::basis::units::{Shape, UnitIndex, Units};
 use crate::page::expanded::expansion;
 use crate::survey::Survey;
@@ -44,8 +47,10 @@ pub(crate) struct RowPlan {
     pub(super) has_ntext: bool,
 }
 
+meaning!(RowPlan { columns, sparse, has_ntext; units lob, overflow });
+
 /// A variable-length column.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Hash)]
 pub(super) struct Column {
     pub(super) id: u32,
     pub(super) role: ColumnRole,
@@ -53,7 +58,7 @@ pub(super) struct Column {
 }
 
 /// Where the values of a column may be stored.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub(super) enum ColumnRole {
     /// The status and type of the column do not determine where its values may be stored.
     #[default]
@@ -67,6 +72,14 @@ pub(super) enum ColumnRole {
 }
 
 impl Plans {
+    /// Adds everything by which the sweep judges the rows or the off-row values of a unit.
+    pub(super) fn add_meaning(&self, unit: UnitIndex, to: &mut Meaning<'_>) {
+        self.has_ntext(unit).hash(to);
+        if let Some(plan) = self.rows(unit) {
+            plan.add_to(to);
+        }
+    }
+
     /// Derives the plans for the units of a database. Only in-row units that have pages get a row plan.
     pub(crate) fn new(database: &Database, units: &Units, survey: &Survey) -> Self {
         let has_ntext = vec![false; units.list().len()];

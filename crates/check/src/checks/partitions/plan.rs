@@ -14,6 +14,7 @@ use format::types::{TypeInfo, fixed_length, xtype};
 use format::{RecordId, value};
 use sums::PerUnit;
 
+use crate::basis::meaning::meaning;
 use crate::basis::units::{UnitIndex, Units};
 use crate::page::rowsets::{are_readable, units_of};
 use crate::values::column_names::table_columns;
@@ -43,6 +44,8 @@ pub(crate) struct UnitPlan {
     /// The columns that identify a row; empty for a heap.
     pub(crate) key: Arc<[(String, Column)]>,
 }
+
+meaning!(UnitPlan { partition, boundaries, column, order; plans plan; without key });
 
 impl UnitPlan {
     /// The text by which 8988 identifies a row.

@@ -1,10 +1,10 @@
 //! The content of a part.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use findings::Finding;
-use source::backup::{ContainerSeen, Runs};
+use source::backup::ContainerSeen;
 use source::{FailedReads, ReadFaults};
 use sums::wire::{Input, Output, SumsError, Wire};
 
@@ -12,8 +12,7 @@ use crate::basis::ledger::FindingCollector;
 use crate::checks::Sums;
 use crate::sweep::check_list::Swept;
 
-/// The maximum length of a path in a part; no system allows paths of this length.
-const MOST_PATH_BYTES: usize = 1 << 16;
+use super::seen::{path_of, put_container, put_path, take_container};
 
 /// The result of sweeping a range, without the findings. There may be many findings, so they are written before the
 /// body.
@@ -74,7 +73,7 @@ fn put_faults(faults: &ReadFaults, to: &mut Output<'_>) -> Result<(), SumsError>
     let ReadFaults { failed, healed: _ } = faults;
     (failed.len() as u64).write(to)?;
     for FailedReads { path, places, unlisted } in failed {
-        path.as_os_str().as_encoded_bytes().to_vec().into_boxed_slice().write(to)?;
+        put_path(path, to)?;
         (places.len() as u64).write(to)?;
         for (offset, text) in places {
             (offset.cast_signed(), text.clone()).write(to)?;
@@ -96,63 +95,6 @@ fn take_faults(from: &mut Input<'_>) -> Result<ReadFaults, SumsError> {
         failed.push(FailedReads { path, places, unlisted: Wire::read(from)? });
     }
     Ok(ReadFaults { failed, healed: Vec::new() })
-}
-
-#[cfg(unix)]
-fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
-    (bytes.len() <= MOST_PATH_BYTES).then(|| std::ffi::OsStr::from_bytes(bytes).into())
-}
-
-#[cfg(not(unix))]
-fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MOST_PATH_BYTES);
-    text.map(PathBuf::from)
-}
-
-fn put_runs(runs: &Runs, to: &mut Output<'_>) -> Result<(), SumsError> {
-    (runs.len() as u64).write(to)?;
-    let mut before = 0;
-    runs.iter().try_for_each(|&(start, end)| {
-        (start - before, end - start).write(to)?;
-        before = end;
-        Ok(())
-    })
-}
-
-fn take_runs(from: &mut Input<'_>) -> Result<Runs, SumsError> {
-    let mut runs = Runs::new();
-    let mut before = 0;
-    for _ in 0..u64::read(from)? {
-        // Decoding a `u64` rejects numbers above 2^56, but a damaged input may contain many numbers. So the additions
-        // saturate.
-        let (skipped, length): (u64, u64) = Wire::read(from)?;
-        let start: u64 = skipped.saturating_add(before);
-        before = start.saturating_add(length);
-        runs.push((start, before));
-    }
-    Ok(runs)
-}
-
-fn put_container(seen: &ContainerSeen, to: &mut Output<'_>) -> Result<(), SumsError> {
-    (seen.regions.len() as u64).write(to)?;
-    for (sum, runs) in &seen.regions {
-        sum.write(to)?;
-        put_runs(runs, to)?;
-    }
-    (seen.records.len() as u64).write(to)?;
-    seen.records.iter().try_for_each(|runs| put_runs(runs, to))
-}
-
-fn take_container(from: &mut Input<'_>) -> Result<ContainerSeen, SumsError> {
-    let mut seen = ContainerSeen::default();
-    for _ in 0..u64::read(from)? {
-        seen.regions.push((Wire::read(from)?, take_runs(from)?));
-    }
-    for _ in 0..u64::read(from)? {
-        seen.records.push(take_runs(from)?);
-    }
-    Ok(seen)
 }
 
 #[cfg(test)]

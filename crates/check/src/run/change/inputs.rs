@@ -1,0 +1,133 @@
+//! The inputs of the sums of a range, as digests: the maps of the range and the meaning of its units.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use findings::FileRange;
+use format::PageId;
+use sums::names::Names;
+use sums::wire::Digest;
+
+use super::{PartKey, Reason};
+use crate::basis::meaning::Meaning;
+use crate::basis::units::UnitIndex;
+use crate::checks::Checks;
+use crate::page::rowsets::may_be_paused;
+use crate::survey::Allocation;
+use crate::sweep::check_list::CheckList;
+use crate::sweep::context::Context;
+use crate::sweep::keeping::bytes_above;
+
+/// The inputs of this run.
+pub(super) struct Inputs {
+    names: Names,
+    /// The meanings that were computed so far.
+    meanings: Mutex<HashMap<UnitIndex, Digest>>,
+}
+
+impl Inputs {
+    pub(super) fn of(context: &Context<'_>, checks: &Checks) -> Self {
+        Self { names: checks.names(context), meanings: Mutex::default() }
+    }
+
+    /// The names of the units and plans of this run.
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// A digest of what all ranges have in common. If it differs, no part can be used.
+    pub(super) fn globals(&self, context: &Context<'_>) -> Digest {
+        let (database, options) = (context.database, context.options);
+        let mut to = self.digest(context);
+        let boot = database.boot.as_ref();
+        boot.map(|boot| boot.version).hash(&mut to);
+        database.has_version_store().hash(&mut to);
+        (options.no_index, options.checks_purity(), options.extended_logical_checks).hash(&mut to);
+        context.is_clean().hash(&mut to);
+        to.digest()
+    }
+
+    /// The first input of a range that differs from those of a part; `None` if all are the same.
+    pub(super) fn compare(&self, context: &Context<'_>, checks: &Checks, key: &PartKey) -> Option<Reason> {
+        let Some((maps, meaning)) = self.of_range(context, checks, key.range) else { return Some(Reason::Maps) };
+        if maps != key.maps {
+            return Some(Reason::Maps);
+        }
+        if meaning != key.meaning {
+            return Some(Reason::Meaning);
+        }
+        // The pages are read only if the maps and the meaning are the same.
+        (bytes_above(context, key.range) != Some(key.above)).then_some(Reason::Bytes)
+    }
+
+    /// The maps of a range and the meaning of its units. `None` if its sums cannot be kept: several units claim a page of
+    /// it, a map page could not be read, or a page belongs to a system table.
+    pub(super) fn of_range(
+        &self,
+        context: &Context<'_>,
+        checks: &Checks,
+        range: FileRange,
+    ) -> Option<(Digest, Digest)> {
+        let survey = &context.survey;
+        let file = survey.file(range.file_id)?;
+        let (mut maps, mut meanings) = (self.digest(context), self.digest(context));
+        let mut last = None;
+        if survey.unread.iter().any(|page| range.contains(*page)) {
+            return None;
+        }
+        for page in range.first..range.end() {
+            let id = PageId::new(range.file_id, page);
+            if survey.is_shared(id) {
+                return None;
+            }
+            let owner = survey.owner(id);
+            match survey.allocation(id) {
+                Allocation::Free => maps.write_u8(0),
+                Allocation::Used(byte) => (1_u8, byte.0).hash(&mut maps),
+                Allocation::Unknown => return None,
+            }
+            (file.is_iam(page), file.is_fixed(page)).hash(&mut maps);
+            if owner != last {
+                maps.write_u8(u8::MAX);
+                maps.units(owner.as_ref());
+                if let Some(unit) = owner {
+                    let is_system = |object| context.database.is_system_table(object);
+                    context.units.get(unit).filter(|unit| unit.row.is_some() && !is_system(unit.owner.object_id))?;
+                    self.meaning(context, checks, unit).hash(&mut meanings);
+                }
+                last = owner;
+            }
+        }
+        range.pages.hash(&mut maps);
+        Some((maps.digest(), meanings.digest()))
+    }
+
+    fn meaning(&self, context: &Context<'_>, checks: &Checks, unit: UnitIndex) -> Digest {
+        let known = |map: &HashMap<UnitIndex, Digest>| map.get(&unit).copied();
+        if let Some(known) = known(&self.meanings.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return known;
+        }
+        let digest = self.meaning_of(context, checks, unit);
+        self.meanings.lock().unwrap_or_else(PoisonError::into_inner).insert(unit, digest);
+        digest
+    }
+
+    fn meaning_of(&self, context: &Context<'_>, checks: &Checks, index: UnitIndex) -> Digest {
+        let mut to = self.digest(context);
+        if let Some(unit) = context.units.get(index) {
+            (unit.id, unit.owner, unit.shape, unit.compressed).hash(&mut to);
+            context.keys(index).hash(&mut to);
+            context.expansion(unit).hash(&mut to);
+            let rowset = unit.rowset.and_then(|rowset| context.database.rowsets.get(rowset));
+            rowset.map(|rowset| may_be_paused(context.database, rowset)).hash(&mut to);
+        }
+        checks.wanted(index).hash(&mut to);
+        checks.meaning(index, &mut to);
+        to.digest()
+    }
+
+    fn digest<'a>(&'a self, context: &'a Context<'_>) -> Meaning<'a> {
+        Meaning::new(&context.hash, &context.units, &self.names)
+    }
+}

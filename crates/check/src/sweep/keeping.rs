@@ -1,0 +1,134 @@
+//! Keeping: while the sweep adds up the sums of the whole database, it also makes the sums of each small range of pages
+//! apart, so that a later run can use them again if the range has not changed.
+
+use findings::FileRange;
+use format::PageId;
+use format::page::PAGE_BYTES;
+use sums::CheckSums;
+use sums::hash::Hasher;
+use sums::wire::Digest;
+
+use crate::basis::meaning::digest_of;
+use crate::sweep::check_list::{CheckList, Swept};
+use crate::sweep::context::Context;
+use crate::sweep::memory::CHUNK_PAGES;
+
+/// Receives the sums of each range.
+pub(crate) trait Keeper<S>: Sync {
+    /// The number of pages of a range: a power of two, at most [`CHUNK_PAGES`].
+    fn range_pages(&self) -> u32;
+
+    /// Takes the sums of a range.
+    fn keep(&self, context: &Context<'_>, done: &mut SweptRange<S>);
+}
+
+/// The sums of one range.
+pub(crate) struct SweptRange<S> {
+    /// The pages of the range.
+    pub(crate) range: FileRange,
+    /// A digest of the bytes that do not come from the first set of a backup; `None` if it is unknown which these are.
+    pub(crate) above: Option<Digest>,
+    /// The sums of the pages.
+    pub(crate) swept: Swept<S>,
+    /// Whether the pages have findings.
+    pub(crate) has_findings: bool,
+}
+
+/// The range of which a thread reads pages.
+pub(super) struct OpenRange<'c, S> {
+    range: FileRange,
+    /// Which pages do not come from the first set of a backup; `None` if this is unknown.
+    mask: Option<u128>,
+    above: Hasher<'c>,
+    pub(super) swept: Swept<S>,
+    pub(super) has_findings: bool,
+}
+
+/// The range that contains a page, given the number of pages in the file.
+pub(crate) fn range_of(page: PageId, range_pages: u32, file_pages: u32) -> FileRange {
+    let first = page.page - page.page % range_pages.max(1);
+    FileRange { file_id: page.file, first, pages: range_pages.min(file_pages.saturating_sub(first)) }
+}
+
+/// The digest for ranges in which all pages come from the first set of a backup.
+pub(crate) const ALL_OF_BASE: Digest = [0; 16];
+
+impl<'c, S: CheckSums> OpenRange<'c, S> {
+    /// Begins the range that contains a page.
+    pub(super) fn new(
+        context: &'c Context<'_>,
+        checks: &impl CheckList<Sums = S>,
+        page: PageId,
+        range_pages: u32,
+    ) -> Self {
+        let file_pages = context.survey.file(page.file).map_or(0, |file| file.pages);
+        let range = range_of(page, range_pages.min(CHUNK_PAGES), file_pages);
+        Self {
+            range,
+            mask: context.source.above_base(PageId::new(range.file_id, range.first), range.pages),
+            above: context.hash.hasher(),
+            swept: Swept::new(checks, context.units.list().len()),
+            has_findings: false,
+        }
+    }
+
+    /// The end of the range.
+    pub(super) fn end(&self) -> u32 {
+        self.range.end()
+    }
+
+    /// Adds the bytes of pages, as they were read.
+    pub(super) fn add_bytes(&mut self, first: u32, bytes: &[u8]) {
+        for (page, bytes) in (first..).zip(bytes.chunks_exact(PAGE_BYTES)) {
+            add_page(&mut self.above, self.mask, self.range, page, bytes);
+        }
+    }
+
+    /// The bytes of some pages are not known.
+    pub(super) fn forget_bytes(&mut self) {
+        self.mask = None;
+    }
+
+    /// Ends the range.
+    pub(super) fn close(self) -> SweptRange<S> {
+        let Self { range, mask, above, swept, has_findings } = self;
+        SweptRange { range, above: mask.map(|mask| digest_above(mask, &above)), swept, has_findings }
+    }
+}
+
+fn add_page(above: &mut Hasher<'_>, mask: Option<u128>, range: FileRange, page: u32, bytes: &[u8]) {
+    let bit = page.wrapping_sub(range.first);
+    if mask.is_some_and(|mask| mask.checked_shr(bit).is_some_and(|mask| mask & 1 != 0)) {
+        above.add_bytes(&bit.to_le_bytes());
+        above.add_bytes(bytes);
+    }
+}
+
+fn digest_above(mask: u128, above: &Hasher<'_>) -> Digest {
+    if mask == 0 { ALL_OF_BASE } else { digest_of(above) }
+}
+
+/// Reads the pages of a range that do not come from the first set of a backup, and returns the same digest as a sweep of
+/// the range. `None` if it is unknown which pages these are, or if one cannot be read.
+pub(crate) fn bytes_above(context: &Context<'_>, range: FileRange) -> Option<Digest> {
+    let mask = context.source.above_base(PageId::new(range.file_id, range.first), range.pages)?;
+    let mut above = context.hash.hasher();
+    let mut buffer = Vec::new();
+    let mut bit = 0;
+    while bit < range.pages {
+        let run = mask.checked_shr(bit).unwrap_or_default().trailing_ones().min(range.pages - bit);
+        if run > 0 {
+            buffer.resize(run as usize * PAGE_BYTES, 0);
+            let first = PageId::new(range.file_id, range.first + bit);
+            let read = context.source.read(first, &mut buffer).ok()?;
+            if read != run as usize {
+                return None;
+            }
+            for (page, bytes) in (first.page..).zip(buffer.chunks_exact(PAGE_BYTES)) {
+                add_page(&mut above, Some(mask), range, page, bytes);
+            }
+        }
+        bit += run.max(1);
+    }
+    Some(digest_above(mask, &above))
+}

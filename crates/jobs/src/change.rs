@@ -1,0 +1,271 @@
+//! Proof by change: a check of backups keeps the sums of small ranges of pages in a ledger beside the history, and checks
+//! of later states that build on the same full backup sweep only the ranges that have changed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use check::Progress;
+use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
+use findings::{ByChange, Change, Options, RangeRead, Report};
+use format::page::PAGE_BYTES;
+use parts::{KeptRun, Ledger, PartsError};
+use serde::{Deserialize, Serialize};
+use source::backup::{SetKind, UsedSet};
+use source::{BackupPages, PageSource};
+
+use crate::failure::Failure;
+use crate::host::warn;
+use crate::input::Input;
+use crate::judge::check_pages;
+use crate::prepare::Prepared;
+use crate::request::Request;
+use crate::size;
+use crate::spread::evidence::FileIdentity;
+use crate::spread::{Before, Spread, What};
+use crate::throttle::throttled;
+use crate::version::BUILD;
+
+/// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
+/// are changed more often.
+const RANGE_PAGES: u32 = 32;
+/// The extension of the file of a ledger.
+const EXTENSION: &str = "ledger";
+
+/// The full backup on which a ledger builds.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Base {
+    /// The GUID of the set.
+    set: String,
+    /// The set for people: its kind, and when it finished.
+    label: String,
+    files: Vec<FileIdentity>,
+    /// The largest size of the ledger.
+    most_bytes: u64,
+}
+
+/// The identities of the files before they are opened, if the check may use or make a ledger.
+pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {
+    let history = request.results.history.as_deref()?;
+    let is_divided = !matches!(what.spread, Spread::None) || request.windows.window.is_some();
+    let is_asked = request.keep_parts.is_some() || !ledgers(history).is_empty();
+    (is_asked && !is_divided && !request.estimate_only).then(|| Before::of(request, what))
+}
+
+/// Checks the pages of a database. If `before` is given, uses or makes a ledger where that is possible; the report says
+/// so.
+///
+/// # Errors
+/// If the database cannot be checked.
+pub fn check(
+    request: &Request,
+    what: &What<'_>,
+    (input, before): (&Input, Option<&Before>),
+    (source, prepared): (&dyn PageSource, &Prepared<'_>),
+    (listener, started): (&dyn Progress, SystemTime),
+) -> Result<Report, Failure> {
+    let whole = || check_pages(request, what, source, prepared, listener);
+    let (Some(history), Some(before), Input::Backups(backups)) = (&request.results.history, before, input) else {
+        return whole();
+    };
+    let why = match Opened::of(request, (history, before), &backups.pages) {
+        Ok(None) => return whole(),
+        Ok(Some(opened)) => match opened.check(request, (source, prepared), (listener, started)) {
+            Ok(report) => return Ok(report),
+            Err(why) => why,
+        },
+        Err(why) => why,
+    };
+    // What an attempt has noted about the container is of no use to a whole check.
+    backups.pages.forget_seen();
+    Ok(Report { change: Some(Change::Whole(why)), ..whole()? })
+}
+
+/// A ledger for the backups that are checked.
+struct Opened<'a> {
+    ledger: Ledger<Base>,
+    is_new: bool,
+    pages: &'a BackupPages,
+    history: &'a Path,
+}
+
+impl<'a> Opened<'a> {
+    /// Opens the ledger of the base, or makes one if that was asked for. `None` if there is none. An error says why the
+    /// ledger cannot be used.
+    fn of(
+        request: &Request,
+        (history, before): (&'a Path, &Before),
+        pages: &'a BackupPages,
+    ) -> Result<Option<Self>, String> {
+        let asked = request.keep_parts;
+        let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
+        let Some((full, guid)) = full.and_then(|set| Some((set, set.guid.clone()?))) else {
+            return asked
+                .map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
+        };
+        let path = path_of(history, &guid);
+        let is_alone = pages.sets().len() == 1;
+        // A full backup alone is always read whole, so that a second check of it finds pages that went bad since.
+        let is_used = !is_alone && path.exists();
+        if !is_used && asked.is_none() {
+            return Ok(None);
+        }
+        let changed = |path: &Path| format!("{} was changed or replaced", path.display());
+        let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let ledger = if is_used {
+            let ledger: Ledger<Base> = Ledger::open(&path, &BUILD, u64::MAX).map_err(|error| why(&error))?;
+            let other = ledger.base().files.iter().zip(&files).find(|(then, now)| then != now);
+            if let Some((then, _)) = other {
+                return Err(format!("{} since its check", changed(then.path())));
+            }
+            if ledger.base().files.len() != files.len() || ledger.base().set != guid {
+                return Err("the ledger is that of another backup".to_owned());
+            }
+            ledger
+        } else {
+            let most_bytes = asked.unwrap_or(u64::MAX);
+            let base = Base { set: guid, label: label(full), files, most_bytes };
+            Ledger::create(&path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
+                .map_err(|error| error.to_string())?
+        };
+        Ok(Some(Self { ledger, is_new: !is_used, pages, history }))
+    }
+
+    /// Checks the pages with the ledger. An error says why all pages must be read.
+    fn check(
+        self,
+        request: &Request,
+        (source, prepared): (&dyn PageSource, &Prepared<'_>),
+        (listener, started): (&dyn Progress, SystemTime),
+    ) -> Result<Report, String> {
+        let Self { ledger, is_new, pages, .. } = &self;
+        let key = ledger.key();
+        if !is_new {
+            let seen = ledger.seen().map_err(|error| error.to_string())?;
+            pages.put_seen_of_base(&read_seen(&key, &seen).map_err(|error| error.to_string())?);
+        }
+        let options = Options { hash_key: Some(key.clone()), ..prepared.options.clone() };
+        let done =
+            throttled(request, source, |source| run_by_change(source, &prepared.database, &options, listener, ledger));
+        let (mut report, reuse) = done.map_err(|error: NotByChange| error.to_string())?;
+        if let Some(file) = ledger.base().files.iter().find(|file| file.has_changed()) {
+            return Err(format!("{} was changed while it was read", file.path().display()));
+        }
+        report.options.hash_key = prepared.options.hash_key.clone();
+        if !is_new {
+            report.change = Some(Change::Proven(self.by_change(&report, &reuse)));
+        }
+        let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
+        let seen = seen.transpose().map_err(|error| error.to_string())?;
+        self.keep(request, started, seen.as_deref());
+        Ok(report)
+    }
+
+    fn by_change(&self, report: &Report, reuse: &Reuse) -> ByChange {
+        let base = self.ledger.base();
+        let runs: Vec<&KeptRun> = self.ledger.runs().collect();
+        let read_at = |run: &Option<usize>| run.and_then(|run| runs.get(run)).map(|run| run.read_at.clone());
+        ByChange {
+            base_set: base.set.clone(),
+            base: base.label.clone(),
+            base_read_at: runs.last().map(|run| run.read_at.clone()).unwrap_or_default(),
+            image: self.pages.sets().last().map(label).unwrap_or_default(),
+            bytes_read: report.statistics.phases.iter().map(|phase| phase.bytes).sum(),
+            bytes_kept: reuse.pages_kept * PAGE_BYTES as u64,
+            ranges: reuse.ranges,
+            reasons: reuse.swept.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
+            range_bytes: u64::from(check::change::Ledger::range_pages(&self.ledger)) * PAGE_BYTES as u64,
+            read_at: reuse.oldest.iter().map(read_at).collect(),
+        }
+    }
+
+    /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
+    fn keep(self, request: &Request, started: SystemTime, seen: Option<&[u8]>) {
+        let image = self.pages.sets().last().map(label).unwrap_or_default();
+        let most_bytes = self.ledger.base().most_bytes;
+        let path = path_of(self.history, &self.ledger.base().set);
+        match self.ledger.commit(image, history::time::text(started), seen) {
+            Ok(true) => {}
+            Ok(false) => warn(format!(
+                "{}: {} hold only a part of the sums; later checks read the other pages again. Give --keep-parts more",
+                path.display(),
+                size::text(most_bytes)
+            )),
+            Err(error) => warn(format!("{error}; the next check reads all pages again")),
+        }
+        if let Some(most_bytes) = request.keep_parts {
+            remove_oldest(self.history, &path, most_bytes);
+        }
+    }
+}
+
+/// When each range of the report was read, by its file and its first page; `None` if this run has read all of them.
+pub fn read_at(report: &Report, started: SystemTime) -> Option<BTreeMap<(u16, u32), String>> {
+    let Some(Change::Proven(change)) = &report.change else { return None };
+    let now = history::time::text(started);
+    let dated = |(range, read_at): (&RangeRead, &Option<String>)| {
+        ((range.file_id, range.first), read_at.clone().unwrap_or_else(|| now.clone()))
+    };
+    Some(report.ranges.iter().zip(&change.read_at).map(dated).collect())
+}
+
+/// The kind of a set, and when it finished.
+fn label(set: &UsedSet) -> String {
+    match &set.finished {
+        Some(finished) => format!("{} of {finished}", set.kind.name()),
+        None => set.kind.name().to_owned(),
+    }
+}
+
+/// Why a ledger cannot be used.
+fn why(error: &PartsError) -> String {
+    match error {
+        PartsError::OtherBuild { theirs, .. } => {
+            format!("another build of mdfsck ({theirs}) has checked the full backup; check the full backup again")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// The path of the ledger of a set.
+fn path_of(history: &Path, set: &str) -> PathBuf {
+    let name: String = set.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
+    folder(history).join(name).with_extension(EXTENSION)
+}
+
+/// The folder for ledgers, beside the history.
+fn folder(history: &Path) -> PathBuf {
+    let mut name = history.as_os_str().to_owned();
+    name.push(".parts");
+    name.into()
+}
+
+/// The ledgers beside a history, each with the time at which it was changed last and its size.
+fn ledgers(history: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
+    let entries = fs::read_dir(folder(history)).into_iter().flatten().flatten();
+    let of_ledger = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION));
+    let found = of_ledger.filter_map(|entry| {
+        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some((metadata.modified().ok()?, entry.path(), metadata.len()))
+    });
+    found.collect()
+}
+
+/// Removes the ledgers that were not changed for the longest time, until the rest need at most `most_bytes`. `current`
+/// remains.
+fn remove_oldest(history: &Path, current: &Path, most_bytes: u64) {
+    let mut ledgers = ledgers(history);
+    ledgers.sort();
+    let mut bytes: u64 = ledgers.iter().map(|(.., bytes)| bytes).sum();
+    for (_, path, size) in ledgers.iter().filter(|(_, path, _)| path != current) {
+        if bytes <= most_bytes {
+            break;
+        }
+        if fs::remove_file(path).is_ok() {
+            bytes -= size;
+        }
+    }
+}

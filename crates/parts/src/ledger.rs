@@ -1,0 +1,469 @@
+//! The ledger of a base: the parts of many small ranges of pages, kept by the check of a full backup and by later checks
+//! of states that build on it. All parts are in one file.
+//!
+//! | at | content |
+//! |---|---|
+//! | 0 | the kind of the file |
+//! | 512, 1024 | two slots, which are written in turn: the place of the list of contents, and digests |
+//! | 4096 | parts, names and lists of contents, one after another |
+//!
+//! Bytes that a slot refers to are never overwritten, and the slot is written last. So a process that is killed leaves
+//! the ledger as it was before.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use check::change::{self, Entry, NotByChange, PartKey};
+use check::part::{Digest, digest};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sums::HashKey;
+use tempfile::NamedTempFile;
+
+use crate::error::PartsError;
+use crate::random::random;
+use crate::whole_file::{in_folder, persist};
+
+const KIND: &[u8; 16] = b"mdfsck ledger 1\n";
+const SLOTS: [u64; 2] = [512, 1024];
+const CONTENT: u64 = 4096;
+/// Number of bytes of a slot: a number, a place, a length, the digest of the list of contents, and that of the slot.
+const SLOT_BYTES: usize = 3 * 8 + 2 * 16;
+/// A limit, in bytes, for the list of contents. No real list reaches it: it has a few hundred bytes per run.
+const MOST_HEAD_BYTES: u64 = 1 << 26;
+/// A limit, in bytes, for a part and for the names of a run. No real part or list of names reaches it.
+const MOST_PART_BYTES: u32 = 1 << 30;
+/// The parts that are collected before they are written.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// A place in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+struct Span {
+    at: u64,
+    bytes: u64,
+}
+
+impl Span {
+    fn end(self) -> u64 {
+        self.at.saturating_add(self.bytes)
+    }
+}
+
+/// A run whose parts are in the ledger.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KeptRun {
+    /// The state of the database that the run has read: the last backup set, and when it was taken.
+    pub image: String,
+    /// When the run began, as the history writes it.
+    pub read_at: String,
+    /// The number of parts.
+    pub parts: u64,
+    names: Span,
+    content: Span,
+}
+
+/// The list of contents.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Head<B> {
+    build: String,
+    /// The key with which all facts in the ledger are hashed.
+    key: [u8; HashKey::BYTES],
+    range_pages: u32,
+    /// The base, as the caller describes it.
+    base: B,
+    /// The runs, the earliest first.
+    runs: Vec<KeptRun>,
+    /// What the check of the base has read of the container.
+    seen: Span,
+}
+
+/// A ledger that this process has to itself.
+pub struct Ledger<B> {
+    path: PathBuf,
+    head: Head<B>,
+    sequence: u64,
+    /// The file; it has a temporary name until the first run is kept.
+    file: File,
+    temporary: Option<NamedTempFile>,
+    writer: Mutex<Writer>,
+}
+
+/// Where the next part goes.
+struct Writer {
+    file: File,
+    at: u64,
+    buffer: Vec<u8>,
+    names: Span,
+    from: u64,
+    parts: u64,
+    most_bytes: u64,
+    is_full: bool,
+    error: Option<io::Error>,
+}
+
+impl Writer {
+    fn new(file: File, at: u64, most_bytes: u64) -> Self {
+        let (buffer, names) = (Vec::new(), Span::default());
+        Self { file, at, buffer, names, from: at, parts: 0, most_bytes, is_full: false, error: None }
+    }
+
+    fn put(&mut self, pieces: &[&[u8]]) -> bool {
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.is_full |= (self.at + self.buffer.len() as u64 + bytes as u64) > self.most_bytes;
+        if self.is_full || self.error.is_some() {
+            return false;
+        }
+        pieces.iter().for_each(|piece| self.buffer.extend_from_slice(piece));
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.flush();
+        }
+        self.error.is_none()
+    }
+
+    fn flush(&mut self) {
+        let written = self.file.seek(SeekFrom::Start(self.at)).and_then(|_| self.file.write_all(&self.buffer));
+        match written {
+            Ok(()) => self.at += self.buffer.len() as u64,
+            Err(error) => self.error = Some(error),
+        }
+        self.buffer.clear();
+    }
+
+    /// The place of what is put next.
+    fn next(&self) -> u64 {
+        self.at + self.buffer.len() as u64
+    }
+}
+
+impl<B: Serialize + DeserializeOwned> Ledger<B> {
+    /// Makes an empty ledger of at most `most_bytes`, which replaces the ledger at `path` when a run is kept.
+    ///
+    /// # Errors
+    /// If no file can be made there.
+    pub fn create(path: &Path, build: &str, range_pages: u32, base: B, most_bytes: u64) -> Result<Self, PartsError> {
+        let unwritable = PartsError::unwritable;
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(unwritable(folder))?;
+        }
+        let temporary = in_folder(path, 0o600).map_err(unwritable(path))?;
+        let (file, mut of_writer) =
+            temporary.reopen().and_then(|file| Ok((file, temporary.reopen()?))).map_err(unwritable(path))?;
+        of_writer.write_all(KIND).map_err(unwritable(path))?;
+        let build = build.to_owned();
+        let head = Head { build, key: random()?, range_pages, base, runs: Vec::new(), seen: Span::default() };
+        let writer = Mutex::new(Writer::new(of_writer, CONTENT, most_bytes));
+        Ok(Self { path: path.to_owned(), head, sequence: 0, file, temporary: Some(temporary), writer })
+    }
+
+    /// Opens a ledger. No other process can use it until the returned value is dropped.
+    ///
+    /// # Errors
+    /// If there is no ledger, if it is damaged, if another build of mdfsck has made it, or if another process uses it.
+    pub fn open(path: &Path, build: &str, most_bytes: u64) -> Result<Self, PartsError> {
+        let unreadable = PartsError::unreadable;
+        let options = || OpenOptions::new().read(true).write(true).open(path);
+        let mut file = options().map_err(unreadable(path))?;
+        let of_writer = options().map_err(unreadable(path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(PartsError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(cause)) => return Err(unreadable(path)(cause)),
+        }
+        let damaged = |what: &str| PartsError::Damaged { path: path.to_owned(), what: what.to_owned() };
+        let mut kind = [0; KIND.len()];
+        file.read_exact(&mut kind).map_err(unreadable(path))?;
+        if &kind != KIND {
+            return Err(damaged("it is no ledger"));
+        }
+        let slots = SLOTS.iter().filter_map(|at| slot(&mut file, *at).transpose());
+        let slots = slots.collect::<io::Result<Vec<_>>>().map_err(unreadable(path))?;
+        let newest = slots.into_iter().max_by_key(|slot| slot.sequence).ok_or_else(|| damaged("it has no contents"))?;
+        let bytes = span(&mut file, newest.head).map_err(unreadable(path))?;
+        if digest_of(&bytes) != newest.digest {
+            return Err(damaged("its list of contents has changed"));
+        }
+        let head: Head<B> = serde_json::from_slice(&bytes).map_err(|error| damaged(&error.to_string()))?;
+        if head.build != build {
+            let (theirs, ours) = (head.build, build.to_owned());
+            return Err(PartsError::OtherBuild { path: path.to_owned(), theirs, ours });
+        }
+        let length = file.metadata().map_err(unreadable(path))?.len();
+        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([head.seen, newest.head]);
+        let end = spans.map(Span::end).max().unwrap_or(CONTENT);
+        if end > length || !head.range_pages.is_power_of_two() || head.range_pages > MOST_RANGE_PAGES {
+            return Err(damaged("it is cut off"));
+        }
+        let writer = Mutex::new(Writer::new(of_writer, end, most_bytes));
+        Ok(Self { path: path.to_owned(), head, sequence: newest.sequence, file, temporary: None, writer })
+    }
+
+    /// The key with which the facts of all runs are hashed.
+    pub fn key(&self) -> HashKey {
+        HashKey::new(self.head.key)
+    }
+
+    /// The base, as the caller described it.
+    pub fn base(&self) -> &B {
+        &self.head.base
+    }
+
+    /// The runs whose parts are in the ledger, the latest first.
+    pub fn runs(&self) -> impl Iterator<Item = &KeptRun> {
+        self.head.runs.iter().rev()
+    }
+
+    /// What the check of the base has read of the container.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub fn seen(&self) -> Result<Vec<u8>, PartsError> {
+        let read = |mut file: &File| span(&mut file, self.head.seen);
+        read(&self.file).map_err(PartsError::unreadable(&self.path))
+    }
+
+    /// Adds the parts of this run to the ledger, if there are any. `seen` is what was read of the container of the base.
+    /// Returns whether all parts found room.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written. The parts of earlier runs remain.
+    pub fn commit(mut self, image: String, read_at: String, seen: Option<&[u8]>) -> Result<bool, PartsError> {
+        let unwritable = PartsError::unwritable;
+        let mut writer = std::mem::replace(
+            self.writer.get_mut().unwrap_or_else(PoisonError::into_inner),
+            Writer::new(self.file.try_clone().map_err(unwritable(&self.path))?, CONTENT, 0),
+        );
+        let is_whole = !writer.is_full;
+        if writer.parts == 0 && writer.error.is_none() {
+            // There is nothing to keep: nothing has changed, or not even the names found room.
+            return Ok(is_whole);
+        }
+        (writer.is_full, writer.most_bytes) = (false, u64::MAX);
+        let content = Span { at: writer.from, bytes: writer.next() - writer.from };
+        if let Some(seen) = seen {
+            self.head.seen = Span { at: writer.next(), bytes: seen.len() as u64 };
+            writer.put(&[seen]);
+        }
+        let (parts, names) = (writer.parts, writer.names);
+        self.head.runs.push(KeptRun { image, read_at, parts, names, content });
+        let json = serde_json::to_vec(&self.head).map_err(|error| unwritable(&self.path)(error.into()))?;
+        let head = Span { at: writer.next(), bytes: json.len() as u64 };
+        writer.put(&[&json]);
+        writer.flush();
+        if let Some(error) = writer.error {
+            return Err(unwritable(&self.path)(error));
+        }
+        let slot = Slot { sequence: self.sequence + 1, head, digest: digest_of(&json) };
+        let write = || -> io::Result<()> {
+            let mut file = writer.file;
+            file.sync_data()?;
+            let [first, second] = SLOTS;
+            file.seek(SeekFrom::Start(if slot.sequence % 2 == 0 { first } else { second }))?;
+            file.write_all(&slot.to_bytes())?;
+            file.sync_data()
+        };
+        write().map_err(unwritable(&self.path))?;
+        if let Some(temporary) = self.temporary {
+            persist(temporary, &self.path).map_err(unwritable(&self.path))?;
+        }
+        Ok(is_whole)
+    }
+}
+
+/// The most pages of a range.
+const MOST_RANGE_PAGES: u32 = 128;
+
+impl<B: Sync + Send> change::Ledger for Ledger<B> {
+    fn range_pages(&self) -> u32 {
+        self.head.range_pages
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange> {
+        let mut part = Vec::new();
+        for run in self.head.runs.iter().rev() {
+            let mut file = &self.file;
+            visit(Entry::Run(&span(&mut file, run.names)?))?;
+            file.seek(SeekFrom::Start(run.content.at))?;
+            let mut from = BufReader::with_capacity(BUFFER_BYTES, file.take(run.content.bytes));
+            for _ in 0..run.parts {
+                let (mut key, mut length) = ([0; PartKey::BYTES], [0; 4]);
+                from.read_exact(&mut key)?;
+                from.read_exact(&mut length)?;
+                let length = u32::from_le_bytes(length);
+                part.clear();
+                // The buffer grows with the bytes that are read, whatever length the file states.
+                let read = from.by_ref().take(length.min(MOST_PART_BYTES).into()).read_to_end(&mut part)?;
+                let key = PartKey::from_bytes(&key).filter(|_| read == length as usize);
+                let key = key.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+                visit(Entry::Part(key, &part))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&self, names: &[u8]) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.names = Span { at: writer.next(), bytes: names.len() as u64 };
+        writer.put(&[names]);
+        (writer.from, writer.parts) = (writer.next(), 0);
+    }
+
+    fn keep(&self, key: PartKey, part: &[u8]) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = (part.len() as u32).to_le_bytes();
+        if writer.put(&[&key.to_bytes(), &length, part]) {
+            writer.parts += 1;
+        }
+    }
+}
+
+/// The place of a list of contents.
+#[derive(Clone, Copy)]
+struct Slot {
+    sequence: u64,
+    head: Span,
+    digest: Digest,
+}
+
+impl Slot {
+    fn to_bytes(self) -> Vec<u8> {
+        let numbers = [self.sequence, self.head.at, self.head.bytes];
+        let mut bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).chain(self.digest).collect();
+        bytes.extend(digest_of(&bytes));
+        bytes
+    }
+}
+
+/// Reads a slot; `None` if it was never written, or was written in part.
+fn slot(file: &mut File, at: u64) -> io::Result<Option<Slot>> {
+    let mut bytes = [0; SLOT_BYTES];
+    file.seek(SeekFrom::Start(at))?;
+    match file.read_exact(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let Some((body, own)) = bytes.split_last_chunk::<16>() else { return Ok(None) };
+    let number =
+        |at: usize| body.get(at..).and_then(|bytes| bytes.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));
+    let (Some(sequence), Some(at), Some(bytes), Some(digest)) =
+        (number(0), number(8), number(16), body.last_chunk::<16>())
+    else {
+        return Ok(None);
+    };
+    let is_sound = digest_of(body) == *own && sequence > 0 && bytes <= MOST_HEAD_BYTES;
+    Ok(is_sound.then_some(Slot { sequence, head: Span { at, bytes }, digest: *digest }))
+}
+
+/// A digest that shows accidents. Parts and names have digests under the key of the ledger.
+fn digest_of(bytes: &[u8]) -> Digest {
+    digest(&HashKey::new([0; HashKey::BYTES]), bytes)
+}
+
+/// Reads a place of the file. The buffer grows with the bytes that are read, whatever length the file states.
+fn span(file: &mut (impl Read + Seek), span: Span) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(span.at))?;
+    let mut bytes = Vec::new();
+    let read = file.take(span.bytes.min(MOST_PART_BYTES.into())).read_to_end(&mut bytes)?;
+    if read as u64 == span.bytes { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use change::Ledger as _;
+    use findings::FileRange;
+
+    fn key(first: u32) -> PartKey {
+        let range = FileRange { file_id: 1, first, pages: 32 };
+        PartKey { range, above: [1; 16], maps: [2; 16], meaning: [first as u8; 16] }
+    }
+
+    /// Everything in the ledger, as text.
+    fn content(ledger: &Ledger<String>) -> Vec<String> {
+        let mut content = Vec::new();
+        let read = ledger.each(&mut |entry| {
+            content.push(match entry {
+                Entry::Run(names) => String::from_utf8_lossy(names).into_owned(),
+                Entry::Part(key, part) => format!("{} {}", key.range.first, part.len()),
+            });
+            Ok(())
+        });
+        read.unwrap();
+        content
+    }
+
+    fn with_two_runs(path: &Path) {
+        let ledger = Ledger::create(path, "build", 32, "base".to_owned(), u64::MAX).unwrap();
+        ledger.begin(b"names");
+        ledger.keep(key(0), &[7; 100]);
+        ledger.keep(key(32), &vec![8; 200_000]);
+        assert!(ledger.commit("full".to_owned(), "monday".to_owned(), Some(b"seen")).unwrap());
+        let ledger: Ledger<String> = Ledger::open(path, "build", u64::MAX).unwrap();
+        ledger.begin(b"other names");
+        ledger.keep(key(32), &[9; 5]);
+        assert!(ledger.commit("diff".to_owned(), "tuesday".to_owned(), None).unwrap());
+    }
+
+    #[test]
+    fn the_latest_run_comes_first_and_an_abandoned_one_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parts").join("x.ledger");
+        with_two_runs(&path);
+        let expected = ["other names", "32 5", "names", "0 100", "32 200000"];
+        for _ in 0..3 {
+            let ledger: Ledger<String> = Ledger::open(&path, "build", u64::MAX).unwrap();
+            assert_eq!(content(&ledger), expected);
+            assert_eq!((ledger.base().as_str(), ledger.seen().unwrap().as_slice()), ("base", &b"seen"[..]));
+            assert_eq!(ledger.runs().map(|run| run.read_at.as_str()).collect::<Vec<_>>(), ["tuesday", "monday"]);
+            let other = Ledger::<String>::open(&path, "build", u64::MAX);
+            assert!(matches!(other, Err(PartsError::InUse { .. })), "two processes at a time");
+            // Not committed.
+            ledger.begin(b"lost");
+            (0..3000).for_each(|first| ledger.keep(key(first * 32), &[1; 1000]));
+        }
+        assert!(matches!(Ledger::<String>::open(&path, "other", 0), Err(PartsError::OtherBuild { .. })));
+    }
+
+    #[test]
+    fn a_ledger_that_is_full_keeps_what_found_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.ledger");
+        let ledger = Ledger::create(&path, "build", 8, String::new(), CONTENT + 500).unwrap();
+        ledger.begin(b"names");
+        (0..10).for_each(|first| ledger.keep(key(first * 8), &[1; 100]));
+        assert!(!ledger.commit(String::new(), String::new(), None).unwrap());
+        let ledger = Ledger::open(&path, "build", 0).unwrap();
+        assert_eq!(content(&ledger), ["names", "0 100", "8 100", "16 100"]);
+    }
+
+    #[test]
+    fn a_cut_or_changed_ledger_is_refused_or_says_what_it_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.ledger");
+        with_two_runs(&path);
+        let whole = fs::read(&path).unwrap();
+        let expected = content(&Ledger::open(&path, "build", 0).unwrap());
+        let read = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            let ledger = Ledger::<String>::open(&path, "build", 0).ok()?;
+            let mut count = 0;
+            let is_read = ledger.each(&mut |_| {
+                count += 1;
+                Ok(())
+            });
+            Some((count, is_read.is_ok()))
+        };
+        for length in [0, 10, 16, 600, 1080, CONTENT as usize, whole.len() - 1] {
+            assert_eq!(read(&whole[..length]), None, "{length}");
+        }
+        for at in (0..whole.len()).step_by(whole.len() / 200).chain(512..580).chain(1024..1100) {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x55;
+            // A change of the latest slot leaves the contents before the latest run; parts verify themselves.
+            if let Some((count, is_read)) = read(&changed) {
+                assert!(!is_read || count == expected.len() || count == 3, "{at}: {count}");
+            }
+        }
+    }
+}
