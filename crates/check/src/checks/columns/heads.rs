@@ -31,6 +31,8 @@ pub(super) struct DeferredValues {
     /// The number of values of each column, including values that are not in the list. The index is the column's
     /// counter.
     seen: ByPlan<u64>,
+    /// The number of values of all columns.
+    count: u64,
 }
 
 /// A value to be read.
@@ -43,12 +45,13 @@ struct Head {
     pointer: Box<[u8]>,
 }
 
-wire!(DeferredValues { list, seen });
+wire!(DeferredValues { list, seen, count });
 
 impl Merge for DeferredValues {
     fn merge(&mut self, other: Self) {
-        let Self { list, seen } = other;
+        let Self { list, seen, count } = other;
         self.seen.merge(seen);
+        self.count.merge(count);
         if self.is_whole() {
             self.list.extend(list);
         }
@@ -78,6 +81,7 @@ impl DeferredValues {
             return false;
         }
         *self.seen.get_mut(counter) += 1;
+        self.count += 1;
         if self.list.len() < MOST {
             self.list.push(Head { unit, row, column, pointer: pointer.into() });
         }
@@ -98,7 +102,7 @@ impl DeferredValues {
     }
 
     fn is_whole(&self) -> bool {
-        self.seen.iter().sum::<u64>() <= MOST as u64
+        self.count <= MOST as u64
     }
 }
 
