@@ -109,7 +109,8 @@ pub(crate) fn run_with<E>(
         needs,
         counters,
         phases: Phases::new(&metered.meter, &space),
-        findings: FindingCollector::new(needs.bytes_for_findings(options), &space),
+        findings: FindingCollector::new(needs.bytes_for_findings(options), &space)
+            .recovered(database.is_recovered(&metered)),
         coverage: Coverage::default(),
         fingerprint: Fingerprint::default(),
         is_open: false,

@@ -60,15 +60,6 @@ pub(crate) fn fixed_pages(
 }
 
 impl Survey {
-    /// The number of the part of the database that contains a page. The database is divided into 64 parts of equal
-    /// size, in page order.
-    pub(crate) fn part(&self, page: PageId) -> u32 {
-        let all: u64 = self.files.iter().map(|file| u64::from(file.pages)).sum();
-        let before = self.files.iter().take_while(|file| file.file_id < page.file);
-        let before: u64 = before.map(|file| u64::from(file.pages)).sum();
-        ((before + u64::from(page.page)) * 64 / all.max(1)).min(63) as u32
-    }
-
     /// The map of a file.
     pub(crate) fn file(&self, file_id: u16) -> Option<&FileMap> {
         self.files.iter().find(|file| file.file_id == file_id)

@@ -13,6 +13,9 @@ use format::{PageId, RecordId};
 
 pub use key::HashKey;
 
+/// A hash of bytes under the run's key.
+pub type Digest = [u8; 16];
+
 /// Hashes facts under the run's key.
 #[derive(Clone, Copy)]
 pub struct FactHash {

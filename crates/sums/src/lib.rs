@@ -10,6 +10,7 @@ pub mod hash;
 mod merge;
 pub mod names;
 mod per_unit;
+mod sparse;
 pub mod spill;
 pub mod wire;
 

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::wire::{Digest, wire};
+use crate::hash::Digest;
 
 /// The names of a run's units and plans, in the order of their numbers.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -18,28 +18,6 @@ pub struct Names {
 /// The ID of an allocation unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Name(pub u64);
-
-impl crate::wire::Wire for Name {
-    fn write(&self, to: &mut crate::wire::Output<'_>) -> Result<(), crate::wire::SumsError> {
-        to.put(&self.0.to_le_bytes())
-    }
-
-    fn read(from: &mut crate::wire::Input<'_>) -> Result<Self, crate::wire::SumsError> {
-        Ok(Self(u64::from_le_bytes(from.array()?)))
-    }
-}
-
-impl crate::wire::Wire for Digest {
-    fn write(&self, to: &mut crate::wire::Output<'_>) -> Result<(), crate::wire::SumsError> {
-        to.put(self)
-    }
-
-    fn read(from: &mut crate::wire::Input<'_>) -> Result<Self, crate::wire::SumsError> {
-        from.array()
-    }
-}
-
-wire!(Names { units, plans });
 
 /// The present numbers of an earlier run's units and plans.
 #[derive(Debug)]

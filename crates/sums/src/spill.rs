@@ -33,6 +33,9 @@ pub trait Fact: Copy {
     /// Reads the output of [`Self::write`].
     fn read(bytes: &[u8]) -> Option<Self>;
 
+    /// The fact with the present number of its unit, which `now` returns; `None` if the unit does not exist any more.
+    fn translated(self, now: impl FnOnce(u32) -> Option<u32>) -> Option<Self>;
+
     /// Appends the fact to `out`, in a shorter form if it is similar to the fact `before`.
     fn pack(&self, _before: Option<&Self>, out: &mut Vec<u8>) {
         let start = out.len();
@@ -440,6 +443,10 @@ mod tests {
 
         fn page(&self) -> PageId {
             PageId::new(1, self.0)
+        }
+
+        fn translated(self, _: impl FnOnce(u32) -> Option<u32>) -> Option<Self> {
+            Some(self)
         }
 
         fn write(&self, bytes: &mut [u8]) {

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use format::{Lsn, PageId, RecordId};
 use thiserror::Error;
 
+pub use crate::hash::Digest;
 use crate::hash::{FactHash, Sum};
-use crate::names::Translation;
+use crate::names::{Name, Names, Translation};
 use crate::spill::{Fact, Run, TempStore};
 
 /// Why sums cannot be read or written.
@@ -54,9 +55,6 @@ const FRAME_BYTES: usize = 1 << 16;
 pub const LENGTH_BYTES: usize = 4;
 /// Number of bytes for the hash of a frame.
 pub const HASH_BYTES: usize = 16;
-
-/// A hash of bytes under the run's key.
-pub type Digest = [u8; HASH_BYTES];
 
 /// The hash of a frame. It includes `before`, the hash of the previous frame, so that the last hash covers all frames.
 pub fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest {
@@ -522,6 +520,28 @@ impl<A: Wire, B: Wire, C: Wire> Wire for (A, B, C) {
     }
 }
 
+impl Wire for Name {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        to.put(&self.0.to_le_bytes())
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(Self(u64::from_le_bytes(from.array()?)))
+    }
+}
+
+impl Wire for Digest {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        to.put(self)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        from.array()
+    }
+}
+
+wire!(Names { units, plans });
+
 /// The part of the memory for facts that the facts of one run may use while other facts are read: one sixteenth.
 const SHARE: usize = 16;
 
@@ -562,7 +582,8 @@ impl<F: Fact> Wire for Run<F> {
                 return Err(error);
             }
             let fact = fact.ok_or_else(|| from.damaged("a fact"))?;
-            run.push(fact);
+            let fact_now = fact.translated(|unit| from.unit(unit).ok());
+            run.push(fact_now.ok_or_else(|| from.damaged("a unit"))?);
             run.bound(limit, from.space);
             before = Some(fact);
         }

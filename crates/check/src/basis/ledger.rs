@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use findings::Finding;
+use findings::{Finding, registry};
 use format::AllocUnitId;
 use sums::spill::{Item, Sorter, TempStore};
 
@@ -12,6 +12,8 @@ pub(crate) struct FindingCollector {
     findings: Sorter<Finding>,
     space: TempStore,
     limit_bytes: usize,
+    /// Whether the changes in the log are in the pages ([`Database::is_recovered`](catalog::Database::is_recovered)).
+    is_recovered: bool,
     /// For each unit of the catalog that has findings, what they say about the unit.
     units: HashMap<AllocUnitId, UnitDamage>,
     /// Objects that have findings.
@@ -31,11 +33,21 @@ impl FindingCollector {
     /// Keeps findings of up to about `limit_bytes` in memory.
     pub(crate) fn new(limit_bytes: usize, space: &TempStore) -> Self {
         let findings = Sorter::new(limit_bytes, space);
-        Self { findings, space: space.clone(), limit_bytes, units: HashMap::new(), objects: BTreeSet::new() }
+        let space = space.clone();
+        Self { findings, space, limit_bytes, is_recovered: true, units: HashMap::new(), objects: BTreeSet::new() }
     }
 
-    /// Adds a finding.
+    /// The collector for a database. `is_recovered` says whether the changes in the log are in the pages.
+    pub(crate) fn recovered(self, is_recovered: bool) -> Self {
+        Self { is_recovered, ..self }
+    }
+
+    /// Adds a finding. Drops the finding if a page proves it only after recovery: the sweep records such a finding in
+    /// every database, so that the result of a sweep depends on the pages alone.
     pub(crate) fn push(&mut self, finding: Finding) {
+        if !self.is_recovered && finding.check == &registry::PAGE_IN_SYSXACT {
+            return;
+        }
         // Units that are named only by damaged headers are excluded, because there may be one per damaged page.
         if let Some(owner) = finding.owner.filter(|owner| owner.kind.is_some()) {
             let unit = self.units.entry(owner.alloc_unit).or_default();
@@ -82,5 +94,31 @@ impl FindingCollector {
 impl Extend<Finding> for FindingCollector {
     fn extend<I: IntoIterator<Item = Finding>>(&mut self, findings: I) {
         findings.into_iter().for_each(|finding| self.push(finding));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::UnitKind;
+    use findings::Owner;
+    use format::PageId;
+
+    use super::*;
+
+    #[test]
+    fn an_open_system_transaction_is_an_error_only_after_recovery() {
+        let owner = Owner { object_id: 5, kind: Some(UnitKind::InRow), ..Owner::unknown(AllocUnitId(7)) };
+        let of = |check| Finding::new(check).owner(owner).page(PageId::new(1, 200));
+        for (is_recovered, check, is_kept) in [
+            (true, &registry::PAGE_IN_SYSXACT, true),
+            (false, &registry::PAGE_IN_SYSXACT, false),
+            (false, &registry::PAGE_FREE_COUNT, true),
+        ] {
+            let mut findings = FindingCollector::new(1 << 20, &TempStore::default()).recovered(is_recovered);
+            findings.push(of(check));
+            assert_eq!(findings.units(|_| true).count(), usize::from(is_kept), "the unit counts as damaged");
+            assert_eq!(findings.objects().len(), usize::from(is_kept));
+            assert_eq!(findings.into_sorted().count(), usize::from(is_kept));
+        }
     }
 }

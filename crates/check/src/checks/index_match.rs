@@ -73,9 +73,10 @@ impl Added {
 }
 
 impl Sums {
-    /// Whether a row has an off-row value that was looked up. The sums then depend on other pages too.
-    pub(crate) fn has_off_row(&self) -> bool {
-        self.bytes_read > 0 || self.plans.iter().any(|plan| plan.off_row > 0)
+    /// Whether any row has an indexed value off the row. Then the sums depend on the pages of these values, and on the
+    /// total size of the files, which limits how much is read. A failed read counts too, although no byte was read.
+    pub(crate) fn depend_on_other_pages(&self) -> bool {
+        self.plans.iter().any(|plan| plan.off_row > 0)
     }
 }
 
@@ -178,8 +179,8 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
     let Row { unit, at, ref record, locator: Some(locator), .. } = *row else { return };
     let work = plans.work(unit);
     let indexes = plans.plans().len();
-    let read_before = desk.reader.bytes_read;
     for (place, work) in work.iter().enumerate().filter(|(at, _)| !added.has(*at)) {
+        let bytes_before = desk.reader.bytes_read;
         let standing = match row.doubts().any(|(null_bit, _)| work.reads(null_bit)) {
             true => {
                 desk.has_off_row = false;
@@ -193,6 +194,8 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
                 standing
             }
         };
+        // The reader counts the bytes of its thread, which may add up several sums.
+        sums.bytes_read += desk.reader.bytes_read - bytes_before;
         let off_row = u64::from(desk.has_off_row);
         let sums = sums.plans.get_mut(work.plan);
         sums.off_row += off_row;
@@ -208,7 +211,6 @@ fn row(plans: &Plans, context: &Context<'_>, row: &Row<'_>, added: Added, sums: 
             Side::Index => sums.index_rows += 1,
         }
     }
-    sums.bytes_read += desk.reader.bytes_read - read_before;
 }
 
 /// Compares the sums after the sweep. If the sums of an index differ, the index and its table are read again to find
@@ -302,4 +304,18 @@ fn in_scope(context: &Context<'_>, units: &[UnitIndex]) -> bool {
 /// The number of rows whose content is unknown.
 fn unread_rows<'u>(swept: &Tallies, units: impl Iterator<Item = &'u UnitIndex>) -> u64 {
     units.filter_map(|unit| swept.units.get(*unit as usize)).map(|tally| tally.unaudited_rows).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_depend_on_other_pages_if_any_row_has_an_indexed_value_off_the_row() {
+        let mut sums = Sums::default();
+        sums.plans.get_mut(3).table_rows = 9;
+        assert!(!sums.depend_on_other_pages());
+        sums.plans.get_mut(70_000).off_row = 1;
+        assert!(sums.depend_on_other_pages(), "even if no byte could be read");
+    }
 }

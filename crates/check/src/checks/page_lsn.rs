@@ -11,7 +11,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::hash::Hash;
 
 use catalog::Database;
 use findings::registry::limits;
@@ -19,7 +18,8 @@ use findings::{Finding, Place};
 use format::Lsn;
 use source::PageSource;
 use sums::spill::TempStore;
-use sums::{CheckSums, PerUnit, sums};
+use sums::wire::{Input, Output, SumsError, Wire};
+use sums::{CheckSums, Merge, PerUnit, sums};
 
 use crate::basis::meaning::Meaning;
 use crate::basis::outcome::Results;
@@ -45,6 +45,28 @@ sums! {
     #[derive(Debug, Default)]
     pub(crate) struct Newer {
         units: PerUnit<u64>,
+        /// The last change of any page, so that a later check with another checkpoint can tell whether the counts stand.
+        highest: Highest,
+    }
+}
+
+/// The highest of many LSNs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Highest(Lsn);
+
+impl Merge for Highest {
+    fn merge(&mut self, other: Self) {
+        self.0 = self.0.max(other.0);
+    }
+}
+
+impl Wire for Highest {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.0.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Wire::read(from).map(Self)
     }
 }
 
@@ -66,6 +88,12 @@ impl LastCheckpoint {
         let is_counted = is_clean || warnings::is_as_stored(source, database);
         Self { lsn: is_counted.then_some(boot.checkpoint_lsn), is_clean }
     }
+
+    /// Whether no page of these sums is newer than the checkpoint. Sums for which this is true with the checkpoint of
+    /// their sweep are also the sums of a sweep with any other checkpoint for which it is true.
+    pub(crate) fn has_all(&self, sums: &Newer) -> bool {
+        self.lsn.is_none_or(|checkpoint| sums.highest.0 <= checkpoint)
+    }
 }
 
 impl PageCheck for LastCheckpoint {
@@ -73,19 +101,22 @@ impl PageCheck for LastCheckpoint {
     type Scratch = ();
 
     fn sums(&self, units: usize) -> Newer {
-        Newer { units: PerUnit::new(units) }
+        Newer { units: PerUnit::new(units), highest: Highest::default() }
     }
 
+    /// The check notes the highest LSN even if this run has no checkpoint, because a later run may have one.
     fn wants(&self, _context: &Context<'_>, _unit: &Unit) -> bool {
-        self.lsn.is_some()
+        true
     }
 
-    fn meaning(&self, to: &mut Meaning<'_>) {
-        self.lsn.map(|lsn| (lsn.vlf, lsn.block, lsn.slot)).hash(to);
+    fn meaning(&self, _: &mut Meaning<'_>) {
+        // The checkpoint moves all the time. `has_all` tells whether sums follow from the pages alone.
     }
 
     fn page(&self, _: &Context<'_>, sound: &SoundPage<'_>, (sums, ()): (&mut Newer, &mut ()), _: &mut Vec<Finding>) {
-        if self.lsn.is_some_and(|checkpoint| sound.page.header().lsn() > checkpoint)
+        let lsn = sound.page.header().lsn();
+        sums.highest.merge(Highest(lsn));
+        if self.lsn.is_some_and(|checkpoint| lsn > checkpoint)
             && let Some(pages) = sums.units.get_mut(sound.index as usize)
         {
             *pages += 1;
@@ -115,5 +146,24 @@ impl PageCheck for LastCheckpoint {
             };
             to.coverage.note(&limits::RECOVERY_NEWER_PAGES, place, pages);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_stand_with_each_checkpoint_that_is_not_older_than_the_last_change() {
+        let lsn = |vlf, block| Lsn { vlf, block, slot: 1 };
+        let of = |lsn| Newer { units: PerUnit::new(1), highest: Highest(lsn) };
+        let mut sums = of(lsn(5, 10));
+        sums.merge(of(lsn(4, 99)));
+        let has_all = |checkpoint| LastCheckpoint { lsn: checkpoint, is_clean: true }.has_all(&sums);
+        assert_eq!(
+            [lsn(5, 10), lsn(6, 0), lsn(5, 9), lsn(4, 99)].map(|lsn| has_all(Some(lsn))),
+            [true, true, false, false]
+        );
+        assert!(has_all(None), "nothing is counted");
     }
 }

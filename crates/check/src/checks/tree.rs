@@ -5,6 +5,7 @@ mod bounds;
 mod levels;
 mod links;
 mod page;
+mod page_filter;
 mod pinpoint;
 mod pinpoint_facts;
 mod role;

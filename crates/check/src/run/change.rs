@@ -319,9 +319,13 @@ impl<'c> Change<'c> {
                         Some(reason) if *state == State::Unknown => *state = State::Other(reason),
                         Some(_) => {}
                         None => {
-                            *state = State::Kept(runs - 1);
                             let mut from = part;
                             let swept = self.read(&key, translation, &mut from)?;
+                            if !self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
+                                *state = State::Other(Reason::Meaning);
+                                return Ok(());
+                            }
+                            *state = State::Kept(runs - 1);
                             kept.pages += swept.tallies.pages_read;
                             kept.swept.merge(swept);
                             kept.swept.sums.gather(context.space);
@@ -385,10 +389,22 @@ impl<'c> Change<'c> {
         reuse
     }
 
+    /// Whether the sums contain everything about their pages, and follow from these pages alone.
+    fn is_complete(&self, Swept { tallies, sums }: &Swept<Sums>) -> bool {
+        tallies.pages_allocated > 0
+            && tallies.unclaimed_pages == 0
+            && !tallies.has_unread_shared
+            && tallies.unread.is_empty()
+            && tallies.taken.is_empty()
+            && tallies.units.touched().all(|(_, tally)| tally.lost_pages() == 0)
+            && !sums.indexes.depend_on_other_pages()
+            && self.checks.last_checkpoint.has_all(&sums.last_checkpoint)
+    }
+
     /// Writes the part of a range, if a later run may use it.
     fn part(&self, done: &mut SweptRange<Sums>) -> Option<(PartKey, Vec<u8>)> {
         let context = self.context;
-        let above = done.above.filter(|_| !done.has_findings && is_complete(&done.swept))?;
+        let above = done.above.filter(|_| !done.has_findings && self.is_complete(&done.swept))?;
         let (maps, meaning) = self.inputs.of_range(context, self.checks, done.range)?;
         let key = PartKey { range: done.range, above, maps, meaning };
         done.swept.put_in_order(context);
@@ -413,18 +429,6 @@ impl Keeper<Sums> for Change<'_> {
 
 /// The head with which the names of a run are encoded.
 const RUN: &[u8] = b"names of a run";
-
-/// Whether the sums contain everything about their pages, and follow from these pages alone.
-fn is_complete(swept: &Swept<Sums>) -> bool {
-    let Swept { tallies, sums } = swept;
-    tallies.pages_allocated > 0
-        && tallies.unclaimed_pages == 0
-        && !tallies.has_unread_shared
-        && tallies.unread.is_empty()
-        && tallies.taken.is_empty()
-        && tallies.units.touched().all(|(_, tally)| tally.lost_pages() == 0)
-        && !sums.indexes.has_off_row()
-}
 
 /// For each range of a report: the earliest run from which sums were taken.
 fn oldest(report: &Report, states: &States) -> Vec<Option<usize>> {

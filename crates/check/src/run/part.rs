@@ -249,7 +249,8 @@ impl Sweeper<'_, '_> {
         let backup = context.source.backup();
         backup.into_iter().for_each(BackupPages::forget_seen);
         let known = context.source.read_faults();
-        let mut findings = FindingCollector::new(self.findings_bytes, context.space);
+        let findings = FindingCollector::new(self.findings_bytes, context.space);
+        let mut findings = findings.recovered(context.is_clean());
         let mut swept = sweep::sweep(context, self.checks, &mut findings, &self.metered.meter, progress);
         self.checks.end_part(context, &mut swept, &mut findings);
         swept.put_in_order(context);

@@ -150,7 +150,6 @@ impl<'a> Context<'a> {
         let expansion = self.expansion(unit);
         let version = self.database.boot.as_ref().map_or(u16::MAX, |boot| boot.version);
         AuditRules {
-            clean: self.is_clean(),
             rows_hold_versions: self.rows_hold_versions,
             rows_may_hold_versions: version >= VERSION_2019,
             expansion,

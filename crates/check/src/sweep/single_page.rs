@@ -1,7 +1,7 @@
 //! Audits one page outside a run, to decide whether a restore may use the copy of a page from a backup.
 
 use catalog::Database;
-use findings::Finding;
+use findings::{Finding, registry};
 use format::protection::undo_torn_bits;
 use format::{Page, PageBytes, PageId, PageType};
 
@@ -44,7 +44,6 @@ impl<'a> SinglePages<'a> {
         let rowset = unit.rowset.and_then(|at| self.database.rowsets.get(at));
         let version = self.database.boot.as_ref().map_or(u16::MAX, |boot| boot.version);
         let rules = AuditRules {
-            clean: false,
             rows_hold_versions: self.database.has_version_store(),
             rows_may_hold_versions: version >= VERSION_2019,
             expansion: rowset.filter(|_| unit.compressed).and_then(expanded::expansion),
@@ -52,6 +51,8 @@ impl<'a> SinglePages<'a> {
         };
         let mut findings = Vec::new();
         self.records.audit(page, id, unit, rules, &mut findings);
+        // The page may be part of a system transaction that the log of its backup ends.
+        findings.retain(|finding| finding.check != &registry::PAGE_IN_SYSXACT);
         findings
     }
 }

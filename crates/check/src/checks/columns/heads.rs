@@ -6,7 +6,7 @@
 use format::RecordId;
 use format::domain::{Domain, Pieces};
 use format::lob::Pointer;
-use sums::wire::wire;
+use sums::wire::{Input, Output, SumsError, Wire, wire};
 use sums::{ByPlan, Merge};
 
 use super::program::{Column, Plans};
@@ -31,6 +31,8 @@ pub(super) struct DeferredValues {
     /// The number of values of each column, including values that are not in the list. The index is the column's
     /// counter.
     seen: ByPlan<u64>,
+    /// The number of values of all columns.
+    count: u64,
 }
 
 /// A value to be read.
@@ -43,19 +45,31 @@ struct Head {
     pointer: Box<[u8]>,
 }
 
-wire!(DeferredValues { list, seen });
+wire!(DeferredValues { list, seen, count });
 
 impl Merge for DeferredValues {
     fn merge(&mut self, other: Self) {
-        let Self { list, seen } = other;
+        let Self { list, seen, count } = other;
         self.seen.merge(seen);
+        self.count.merge(count);
         if self.is_whole() {
             self.list.extend(list);
         }
     }
 }
 
-wire!(Head { unit, row, column, pointer });
+impl Wire for Head {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        let Self { unit, row, column, pointer } = self;
+        (*unit, *row, *column).write(to)?;
+        pointer.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        let (unit, row, column) = Wire::read(from)?;
+        Ok(Self { unit: from.unit(unit)?, row, column, pointer: Wire::read(from)? })
+    }
+}
 
 /// The most bytes that a thread needs for this number of values.
 pub(super) fn bytes_at_most(values: u64) -> u64 {
@@ -78,6 +92,7 @@ impl DeferredValues {
             return false;
         }
         *self.seen.get_mut(counter) += 1;
+        self.count += 1;
         if self.list.len() < MOST {
             self.list.push(Head { unit, row, column, pointer: pointer.into() });
         }
@@ -98,7 +113,7 @@ impl DeferredValues {
     }
 
     fn is_whole(&self) -> bool {
-        self.seen.iter().sum::<u64>() <= MOST as u64
+        self.count <= MOST as u64
     }
 }
 

@@ -24,6 +24,7 @@ use crate::basis::tallies::Tallies;
 use crate::basis::units::{Unit, UnitIndex};
 use crate::checks::tree::levels::bounds_per_window;
 use crate::checks::tree::page::{bounds_of, key_hash};
+use crate::checks::tree::page_filter::PageFilter;
 use crate::checks::tree::{NodePage, PageBounds, Sums, TreeSums, child};
 use crate::page::page_records::record;
 use crate::survey::PageSet;
@@ -103,7 +104,7 @@ fn each_window(
     let mut windows = Windows::new(std::mem::take(bounds), bounds_per_window(context), context.space);
     let mut checked = PageSet::of_ranges(context.range.into_iter().collect());
     while let Some(window) = windows.advance() {
-        let parts = parts(context, &window);
+        let pages = pages(context, &window);
         let (findings, unreadable, checked_now) = (&mut *findings, &mut unreadable, &mut checked);
         let outcome = Mutex::new(Outcome {
             findings,
@@ -118,8 +119,8 @@ fn each_window(
             let mut checker = Checker { context, which, bounds: &window, last, target, outcome: &outcome };
             while let Some(run) = nodes.get(next.fetch_add(1, Memory::Relaxed)) {
                 run.each(context.space, |node| {
-                    let of_children = if which == Which::Own { node.child_parts } else { node.apart_parts };
-                    if of_children & parts != 0 {
+                    let children = if which == Which::Own { node.children } else { node.apart };
+                    if children.meets(pages) {
                         checker.node(&node);
                     }
                 });
@@ -136,12 +137,22 @@ fn each_window(
     unreadable
 }
 
-/// The parts of the database (see `Survey::part`) to which a window extends, one bit per part.
-fn parts(context: &Context<'_>, window: &Window<'_, PageBounds>) -> u64 {
+/// The pages to which a window extends.
+fn pages(context: &Context<'_>, window: &Window<'_, PageBounds>) -> PageFilter {
     let (start, end) = window.ends();
-    let first = start.map_or(0, |page| context.survey.part(page));
-    let last = end.map_or(63, |page| context.survey.part(page));
-    (u64::MAX << first) & (u64::MAX >> (63 - last))
+    if start.is_none() && end.is_none() {
+        return PageFilter::ALL;
+    }
+    let mut pages = PageFilter::default();
+    for file in &context.survey.files {
+        let is_from = start.is_none_or(|start| start.file <= file.file_id);
+        if is_from && end.is_none_or(|end| file.file_id <= end.file) {
+            let first = start.filter(|start| start.file == file.file_id).map_or(0, |start| start.page);
+            let last = end.filter(|end| end.file == file.file_id).map_or(file.pages, |end| end.page);
+            pages.merge(PageFilter::of_range(file.file_id, first, last));
+        }
+    }
+    pages
 }
 
 struct Checker<'a> {

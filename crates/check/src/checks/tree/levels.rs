@@ -12,6 +12,7 @@ use sums::spill::{Fact, Run, TempStore, page_to};
 use sums::wire::{Input, Output, SumsError, Wire, limit_of, wire};
 use sums::{CheckSums, Merge, PerUnit, sums};
 
+use super::page_filter::PageFilter;
 use crate::basis::units::UnitIndex;
 use crate::sweep::context::Context;
 
@@ -208,11 +209,10 @@ pub(crate) struct NodePage {
     pub(crate) first_child: PageId,
     /// The child that the last entry names.
     pub(crate) last_child: PageId,
-    /// The parts of the database ([`crate::survey::Survey::part`]) that contain children of the page, one bit per part.
-    pub(crate) child_parts: u64,
-    /// The parts of the database that contain children outside the page's own range ([`findings::ranges`]), one bit per
-    /// part.
-    pub(crate) apart_parts: u64,
+    /// The children of the page.
+    pub(crate) children: PageFilter,
+    /// The children outside the page's own range ([`findings::ranges`]).
+    pub(crate) apart: PageFilter,
 }
 
 impl Fact for NodePage {
@@ -222,11 +222,15 @@ impl Fact for NodePage {
         self.page
     }
 
+    fn translated(self, now: impl FnOnce(u32) -> Option<u32>) -> Option<Self> {
+        Some(Self { unit: now(self.unit)?, ..self })
+    }
+
     fn write(&self, bytes: &mut [u8]) {
         let pages = [self.page, self.prev, self.first_child, self.last_child];
         let pages = pages.into_iter().flat_map(|id| id.page.to_le_bytes().into_iter().chain(id.file.to_le_bytes()));
-        let parts = [self.child_parts, self.apart_parts].into_iter().flat_map(u64::to_le_bytes);
-        let rest = parts.chain(self.unit.to_le_bytes()).chain([self.level]);
+        let filters = [self.children.0, self.apart.0].into_iter().flat_map(u64::to_le_bytes);
+        let rest = filters.chain(self.unit.to_le_bytes()).chain([self.level]);
         bytes.iter_mut().zip(pages.chain(rest)).for_each(|(to, from)| *to = from);
     }
 
@@ -236,8 +240,8 @@ impl Fact for NodePage {
             prev: PageId::read(bytes, 6)?,
             first_child: PageId::read(bytes, 12)?,
             last_child: PageId::read(bytes, 18)?,
-            child_parts: u64_at(bytes, 24)?,
-            apart_parts: u64_at(bytes, 32)?,
+            children: PageFilter(u64_at(bytes, 24)?),
+            apart: PageFilter(u64_at(bytes, 32)?),
             unit: u32_at(bytes, 40)?,
             level: u8_at(bytes, 44)?,
         })
@@ -265,6 +269,10 @@ impl Fact for PageBounds {
 
     fn page(&self) -> PageId {
         self.page
+    }
+
+    fn translated(self, now: impl FnOnce(u32) -> Option<u32>) -> Option<Self> {
+        Some(Self { unit: now(self.unit)?, ..self })
     }
 
     fn write(&self, bytes: &mut [u8]) {
@@ -391,8 +399,8 @@ mod tests {
             prev: PageId::NONE,
             first_child: page(5),
             last_child: page(6),
-            child_parts: 1 << 63 | 1,
-            apart_parts: 1 << 62,
+            children: PageFilter(1 << 63 | 1),
+            apart: PageFilter(1 << 62),
         };
         let mut bytes = [0; NodePage::BYTES];
         node.write(&mut bytes);

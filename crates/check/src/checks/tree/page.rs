@@ -12,6 +12,7 @@ use format::{Page, PageId, PageType};
 use sums::hash::FactHash;
 
 use super::levels::{NodePage, PageBounds, Sums, TreeLevel};
+use super::page_filter::PageFilter;
 use super::role::{Role, role};
 use crate::page::rowsets::may_be_paused;
 use crate::sweep::context::Context;
@@ -75,13 +76,12 @@ pub(super) fn add(
     }
     if role == Role::Node {
         let mut left = None;
-        let (mut child_parts, mut apart_parts) = (0, 0);
+        let (mut children, mut apart) = (PageFilter::default(), PageFilter::default());
         for span in spans {
             let Some(child) = child(page, *span) else { continue };
-            let part = 1 << context.survey.part(child);
-            child_parts |= part;
+            children.add(child);
             if context.ranges.are_apart(id, child) {
-                apart_parts |= part;
+                apart.add(child);
             }
             level.children.add(hash.page(child));
             if let Some(left) = left {
@@ -98,8 +98,8 @@ pub(super) fn add(
                 prev: header.prev(),
                 first_child,
                 last_child,
-                child_parts,
-                apart_parts,
+                children,
+                apart,
             });
         }
     }

@@ -29,8 +29,6 @@ pub(crate) struct Audit {
 /// Facts about the database and the page's rowset that the audit needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditRules<'a> {
-    /// Whether the database was shut down cleanly.
-    pub(crate) clean: bool,
     /// Whether rows may contain older versions of themselves.
     pub(crate) rows_hold_versions: bool,
     /// Whether the release has accelerated database recovery (ADR). While the version store is empty, nothing shows
@@ -81,7 +79,7 @@ impl Audit {
         page: Page<'_>,
         id: PageId,
         unit: &Unit,
-        AuditRules { clean, rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: AuditRules<'_>,
+        AuditRules { rows_hold_versions, rows_may_hold_versions, expansion, row_by_row }: AuditRules<'_>,
         expanded: &mut ExpandedRows,
         findings: &mut Vec<Finding>,
     ) -> Option<PageContent> {
@@ -89,7 +87,8 @@ impl Audit {
         // 1. The header has a known version, and a type, a level and an end of data that are possible (`header`).
         // 2. Each slot points to a place of its own between the header and the free data (`slots`).
         // 3. Each record is sound, and ends before the next record or the free data (`records`, `compressed`).
-        // 4. The page was not changed by a system transaction when the database was shut down.
+        // 4. The page is not marked as part of a system transaction. This proves damage only after a clean shutdown, so
+        //    `FindingCollector` decides whether the finding is kept.
         // 5. The header counts as many ghosts and free bytes as there are (`counts`).
         // If all rows have the same layout, 2 and 3 are tested for all of them together.
         self.is_same_shape = false;
@@ -126,7 +125,7 @@ impl Audit {
             }
             _ => self.records.classify(page, &self.order, unit.compressed),
         };
-        if clean && page.header().flags.get() & page_flags::IN_SYSXACT != 0 {
+        if page.header().flags.get() & page_flags::IN_SYSXACT != 0 {
             findings.push(Finding::new(&registry::PAGE_IN_SYSXACT).owner(unit.owner).page(id));
         }
         if rows_may_hold_versions && self.rows_are_longer(page, &content) {

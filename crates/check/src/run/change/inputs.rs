@@ -44,7 +44,6 @@ impl Inputs {
         boot.map(|boot| boot.version).hash(&mut to);
         database.has_version_store().hash(&mut to);
         (options.no_index, options.checks_purity(), options.extended_logical_checks).hash(&mut to);
-        context.is_clean().hash(&mut to);
         to.digest()
     }
 
