@@ -27,7 +27,7 @@ fn proven(change: &ByChange) -> Vec<String> {
         bytes(*bytes_kept)
     )];
     lines.push(format!(
-        "base: {base}, checked {base_read_at} UTC. Bytes that went bad since, in pages that were not read, do not show"
+        "base: {base}, checked {base_read_at}. Bytes that went bad since, in pages that were not read, do not show"
     ));
     let reasons = change.reasons.iter().map(|(reason, count)| {
         let what = match *reason {

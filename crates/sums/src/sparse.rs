@@ -253,7 +253,7 @@ mod tests {
         for (end, is_read) in [(1_000_003, true), (1_000_002, false), (5, false)] {
             let mut from = &bytes[..];
             let mut input = Input::new(&hash, &[], (&space, 0), &mut from);
-            let read = Sparse::<u64>::read(&mut input, end);
+            let read = Sparse::<u64>::read(&mut input, end, |_, at| Ok(at));
             assert_eq!(read.is_ok_and(|read| read.iter().eq(expected.iter())), is_read, "{end}");
         }
     }

@@ -219,8 +219,11 @@ impl<F: Fact> Run<F> {
         all
     }
 
-    /// Adds the facts of another run.
+    /// Adds the facts of another run. Facts of the other run that are in memory stay there; the caller bounds the result.
     pub fn append(&mut self, other: &Self, limit: usize, space: &TempStore) {
+        if other.spilled.is_none() {
+            return self.kept.extend_from_slice(&other.kept);
+        }
         other.each(space, |fact| {
             self.push(fact);
             self.bound(limit, space);

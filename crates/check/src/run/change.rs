@@ -8,6 +8,7 @@
 //! tables, which are read anyway.
 
 mod inputs;
+mod verify;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -29,11 +30,13 @@ use crate::checks::{Checks, Sums};
 use crate::run::part::seen;
 use crate::run::{Run, run_with};
 use crate::sweep::any_in_scope;
-use crate::sweep::check_list::Swept;
+use crate::sweep::check_list::{CheckList, Swept};
 use crate::sweep::context::Context;
 use crate::sweep::keeping::{Keeper, SweptRange, range_of};
 
 use inputs::Inputs;
+#[doc(hidden)]
+pub use verify::differing_parts;
 use watched::Watched;
 
 /// The inputs of a range's sums.
@@ -186,7 +189,6 @@ pub fn run_by_change(
         watched.keep(kept_ranges(&kept.states));
         let others = run.sweep_ranges((change.context, checks), &missing, &change);
         kept.swept.merge(others);
-        kept.swept.sums.gather(context.space);
         states = Some(kept.states);
         run.end_pass(context, checks, &mut kept.swept);
         Ok::<_, NotByChange>(kept.swept)
@@ -297,9 +299,20 @@ impl<'c> Change<'c> {
 
     /// Adds up the parts of earlier runs whose inputs are the same now.
     fn kept(&self, run: &Run<'_>) -> Result<Kept, NotByChange> {
-        let (context, units) = (self.context, self.context.units.list().len());
-        let mut kept =
-            Kept { swept: Swept::new(self.checks, units), states: States::of(context, self.range_pages), pages: 0 };
+        let context = self.context;
+        let (mut all, mut pages) = (Swept::new(self.checks, context.units.list().len()), 0);
+        let states = self.each_kept(run, |_, swept| {
+            pages += swept.tallies.pages_read;
+            all.merge(swept);
+            all.sums.gather(context.space);
+            self.checks.bound(context, &mut all.sums);
+        })?;
+        Ok(Kept { swept: all, states, pages })
+    }
+
+    /// Calls `visit` with each part of an earlier run whose inputs are the same now, once for each range.
+    fn each_kept(&self, run: &Run<'_>, mut visit: impl FnMut(&PartKey, Swept<Sums>)) -> Result<States, NotByChange> {
+        let mut states = States::of(self.context, self.range_pages);
         let (mut runs, mut translation) = (0, None);
         run.progress.phase("merge", 0);
         self.ledger.each(&mut |entry| {
@@ -309,33 +322,40 @@ impl<'c> Change<'c> {
                     translation = self.translation(names)?;
                 }
                 Entry::Part(key, part) => {
-                    let (Some(translation), Some(state)) = (&translation, kept.states.get_mut(key.range)) else {
+                    let (Some(translation), Some(state)) = (&translation, states.get_mut(key.range)) else {
                         return Ok(());
                     };
                     if matches!(state, State::Kept(_)) {
                         return Ok(());
                     }
-                    match self.inputs.compare(context, self.checks, &key) {
-                        Some(reason) if *state == State::Unknown => *state = State::Other(reason),
-                        Some(_) => {}
-                        None => {
-                            let mut from = part;
-                            let swept = self.read(&key, translation, &mut from)?;
-                            if !self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
-                                *state = State::Other(Reason::Meaning);
-                                return Ok(());
-                            }
+                    match self.sums_of(&key, translation, part)? {
+                        Ok(swept) => {
                             *state = State::Kept(runs - 1);
-                            kept.pages += swept.tallies.pages_read;
-                            kept.swept.merge(swept);
-                            kept.swept.sums.gather(context.space);
+                            visit(&key, swept);
                         }
+                        Err(reason) if *state == State::Unknown => *state = State::Other(reason),
+                        Err(_) => {}
                     }
                 }
             }
             Ok(())
         })?;
-        Ok(kept)
+        Ok(states)
+    }
+
+    /// The sums of a part, or the reason why they are not those of the range now.
+    fn sums_of(
+        &self,
+        key: &PartKey,
+        translation: &Translation,
+        mut part: &[u8],
+    ) -> Result<Result<Swept<Sums>, Reason>, SumsError> {
+        if let Some(reason) = self.inputs.compare(self.context, self.checks, key) {
+            return Ok(Err(reason));
+        }
+        let swept = self.read(key, translation, &mut part)?;
+        let has_all = self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint);
+        Ok(if has_all { Ok(swept) } else { Err(Reason::Meaning) })
     }
 
     /// How to translate the numbers of an earlier run; `None` if the run was made under other conditions.
@@ -357,8 +377,13 @@ impl<'c> Change<'c> {
         Ok(swept)
     }
 
-    /// The ranges with pages in scope whose sums are not kept. Neighboring ranges are joined.
+    /// The ranges with pages in scope whose sums are not kept. Neighboring ranges are joined. If no sums are kept, these
+    /// are the whole files, which are then read like in a whole run.
     fn missing(&self, kept: &Kept) -> Vec<FileRange> {
+        if kept.pages == 0 {
+            let files = &self.context.survey.files;
+            return files.iter().map(|file| FileRange { file_id: file.file_id, first: 0, pages: file.pages }).collect();
+        }
         let mut missing: Vec<FileRange> = Vec::new();
         for (range, _) in self.in_scope(&kept.states).filter(|(_, state)| !matches!(state, State::Kept(_))) {
             match missing.last_mut() {

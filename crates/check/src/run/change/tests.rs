@@ -1,1 +1,236 @@
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 
+use format::protection::seal;
+use format::{PageBytes, PageHeader};
+use source::{DataFile, MemoryFiles, ReadError};
+use sums::HashKey;
+
+use super::*;
+use crate::basis::progress::Silent;
+use crate::run::facts::tests::{database_of_lab, said};
+
+/// A ledger in memory. Each run has its names and its parts.
+struct Memory {
+    runs: Mutex<Vec<(Vec<u8>, Vec<(PartKey, Vec<u8>)>)>>,
+    /// The number of runs that are given back.
+    given: usize,
+}
+
+impl Memory {
+    fn new() -> Self {
+        Self { runs: Mutex::default(), given: 0 }
+    }
+
+    /// The ledger as the next run finds it.
+    fn next(self) -> Self {
+        let given = self.runs.lock().unwrap().len();
+        Self { given, ..self }
+    }
+}
+
+impl Ledger for Memory {
+    fn range_pages(&self) -> u32 {
+        8
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange> {
+        let runs = self.runs.lock().unwrap();
+        for (names, parts) in runs.iter().take(self.given).rev() {
+            visit(Entry::Run(names))?;
+            parts.iter().try_for_each(|(key, part)| visit(Entry::Part(*key, part)))?;
+        }
+        Ok(())
+    }
+
+    fn begin(&self, names: &[u8]) {
+        self.runs.lock().unwrap().push((names.to_vec(), Vec::new()));
+    }
+
+    fn keep(&self, key: PartKey, part: &[u8]) {
+        self.runs.lock().unwrap().last_mut().unwrap().1.push((key, part.to_vec()));
+    }
+}
+
+/// A later state of files: some pages come from a later backup.
+struct Later {
+    files: MemoryFiles,
+    above: BTreeSet<PageId>,
+}
+
+impl PageSource for Later {
+    fn files(&self) -> &[DataFile] {
+        self.files.files()
+    }
+
+    fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        self.files.read(first, buffer)
+    }
+
+    fn above_base(&self, first: PageId, pages: u32) -> Option<u128> {
+        let is_above = |bit: &u32| self.above.contains(&PageId::new(first.file, first.page + bit));
+        Some((0..pages).filter(is_above).fold(0, |mask, bit| mask | 1 << bit))
+    }
+}
+
+fn options() -> Options {
+    Options { hash_key: Some(HashKey::new([9; HashKey::BYTES])), ..Options::default() }
+}
+
+/// The files with changed pages, which are sealed again.
+fn changed(files: &MemoryFiles, pages: &[u32], change: impl Fn(&mut PageBytes)) -> Later {
+    let of_page = |page: &u32| {
+        let id = PageId::new(1, *page);
+        let mut bytes = *files.read_page(id).unwrap();
+        change(&mut bytes);
+        seal(&mut bytes);
+        (id, bytes)
+    };
+    let pages: Vec<_> = pages.iter().map(of_page).collect();
+    Later { above: pages.iter().map(|(id, _)| *id).collect(), files: files.with_pages(pages).unwrap() }
+}
+
+fn with_later_lsn(bytes: &mut PageBytes) {
+    bytes[std::mem::offset_of!(PageHeader, lsn)] ^= 1;
+}
+
+/// The data pages of user tables, in page order.
+fn data_pages(files: &MemoryFiles) -> Vec<u32> {
+    let is_data = |page: &u32| {
+        files
+            .read_page(PageId::new(1, *page))
+            .is_some_and(|bytes| bytes[1] == 1 && format::Page::new(&bytes).header().slot_count.get() > 0)
+    };
+    (200..files.files()[0].pages).filter(is_data).collect()
+}
+
+/// Checks the later state with the ledger, and asserts that the report is that of a whole check, and that each part is
+/// what a sweep gives.
+fn check(later: &Later, database: &Database, options: &Options, ledger: &Memory) -> Reuse {
+    let whole = crate::run(later, database, options, &Silent);
+    let (mut report, reuse) = run_by_change(later, database, options, &Silent, ledger).unwrap();
+    let (count, differing) = differing_parts(
+        later,
+        database,
+        options,
+        &Memory { runs: Mutex::new(ledger.runs.lock().unwrap()[..ledger.given].to_vec()), given: ledger.given },
+    )
+    .unwrap();
+    assert_eq!(differing, []);
+    assert_eq!(count > 0, reuse.pages_kept > 0);
+    let read = report.statistics.pages_read + reuse.pages_kept;
+    assert!(if reuse.pages_kept == 0 {
+        read == whole.statistics.pages_read
+    } else {
+        read <= whole.statistics.pages_read
+    });
+    report.statistics.pages_read = whole.statistics.pages_read;
+    assert_eq!(said(&report), said(&whole));
+    reuse
+}
+
+/// A database, and the ledger that a check of it has made.
+fn base(damaged: usize) -> (Later, Database, Memory) {
+    let files = Later { files: database_of_lab(damaged, 4 << 20), above: BTreeSet::new() };
+    let database = catalog::load(&files);
+    let ledger = Memory::new();
+    let reuse = check(&files, &database, &options(), &ledger);
+    assert_eq!((reuse.pages_kept, reuse.swept.keys().collect::<Vec<_>>()), (0, vec![&Reason::NotKept]));
+    let ledger = Memory { runs: Mutex::new(ledger.runs.into_inner().unwrap()), given: 0 }.next();
+    (files, database, ledger)
+}
+
+#[test]
+fn only_changed_ranges_are_swept_and_the_report_is_that_of_a_whole_check() {
+    for damaged in [0, 60] {
+        let (files, database, ledger) = base(damaged);
+        let pages = data_pages(&files.files);
+        let later = changed(&files.files, &[pages[3], pages[30]], with_later_lsn);
+        for threads in [1, 3] {
+            let options = Options { max_threads: threads, ..options() };
+            let ledger = Memory { runs: Mutex::new(ledger.runs.lock().unwrap().clone()), given: ledger.given };
+            let reuse = check(&later, &database, &options, &ledger);
+            assert_eq!(reuse.swept.get(&Reason::Bytes), Some(&2), "{reuse:?}");
+            assert!(reuse.pages_kept > 100, "{reuse:?}");
+            // The next state has the same changes and one more.
+            let mut next = changed(&later.files, &[pages[50]], with_later_lsn);
+            next.above.extend(&later.above);
+            let reuse = check(&next, &database, &options, &ledger.next());
+            assert_eq!(reuse.swept.get(&Reason::Bytes), Some(&1), "{reuse:?}");
+        }
+    }
+}
+
+#[test]
+fn each_input_alone_lets_a_range_be_swept_again() {
+    let (files, database, ledger) = base(0);
+    let again = || Memory { runs: Mutex::new(ledger.runs.lock().unwrap().clone()), given: ledger.given };
+    let reasons = |later: &Later, database: &Database, options: &Options| {
+        let mut swept = check(later, database, options, &again()).swept;
+        swept.remove(&Reason::NotKept);
+        swept
+    };
+    let none = BTreeMap::new();
+    assert_eq!(reasons(&files, &database, &options()), none);
+    // Maps: a page is said to have ghost records, which is a hint that no check needs.
+    let pages = data_pages(&files.files);
+    let map = changed(&files.files, &[1], |bytes| bytes[96 + 4 + pages[50] as usize] ^= 8);
+    let map = Later { above: BTreeSet::new(), ..map };
+    assert_eq!(reasons(&map, &database, &options()), BTreeMap::from([(Reason::Maps, 1)]));
+    // Meaning: a column of a table may be longer.
+    let mut other = catalog::load(&files);
+    let user = other
+        .rowsets
+        .iter()
+        .position(|rowset| rowset.object_id > 1000 && rowset.index_id <= 1 && rowset.rows > 500)
+        .unwrap();
+    let column = other.rowsets[user].layout.columns.iter_mut().find(|column| column.leaf_offset < 0).unwrap();
+    column.info.length += 1;
+    let swept = reasons(&files, &other, &options());
+    assert!(swept.len() == 1 && swept[&Reason::Meaning] > 1, "{swept:?}");
+    // Everything: another depth.
+    let shallow = Options { data_purity: Some(false), ..options() };
+    assert_eq!(check(&files, &database, &shallow, &again()).pages_kept, 0);
+    for all_pages in [
+        Options { physical_only: true, ..options() },
+        Options { constraints: true, ..options() },
+        Options { identities: true, ..options() },
+        Options { batches: 2, ..options() },
+        Options { scope: Scope::Tables(vec![5]), ..options() },
+    ] {
+        let refused = run_by_change(&files, &database, &all_pages, &Silent, &again());
+        assert!(matches!(refused, Err(NotByChange::Options(_))));
+    }
+}
+
+#[test]
+fn a_kept_page_that_is_read_again_and_is_not_sound_any_more_ends_the_proof() {
+    let (files, database, ledger) = base(0);
+    let is_node = |page: &u32| {
+        let bytes = files.read_page(PageId::new(1, *page)).unwrap();
+        let header = *format::Page::new(&bytes).header();
+        header.page_type == 2 && header.level > 0 && header.slot_count.get() > 10
+    };
+    let node = (400..files.files()[0].pages).find(is_node).unwrap();
+    let id = PageId::new(1, node);
+    let mut bytes = *files.read_page(id).unwrap();
+    bytes[5000] ^= 1;
+    let rotten = Later { files: files.files.with_pages([(id, bytes)]).unwrap(), above: BTreeSet::new() };
+    let refused = run_by_change(&rotten, &database, &options(), &Silent, &ledger);
+    assert!(matches!(refused, Err(NotByChange::Rotten(page)) if page == id), "{:?}", refused.err());
+}
+
+#[test]
+fn a_key_comes_back_whole() {
+    let range = FileRange { file_id: 3, first: 70_000, pages: 32 };
+    let key = PartKey { range, above: [1; 16], maps: [2; 16], meaning: [3; 16] };
+    assert_eq!(PartKey::from_bytes(&key.to_bytes()), Some(key));
+    assert_eq!(PartKey::from_bytes(&key.to_bytes()[1..]), None);
+}
+
+#[test]
+fn parts_of_another_key_are_refused() {
+    let (files, database, ledger) = base(0);
+    let other = Options { hash_key: Some(HashKey::new([8; HashKey::BYTES])), ..Options::default() };
+    assert!(matches!(run_by_change(&files, &database, &other, &Silent, &ledger), Err(NotByChange::Sums(_))));
+}

@@ -14,7 +14,7 @@ use super::cut::{self, Untiled};
 use crate::basis::progress::Progress;
 use crate::run::run_with;
 use crate::run::witness::{Faulty, Fingerprint};
-use crate::sweep::check_list::Swept;
+use crate::sweep::check_list::{CheckList, Swept};
 use crate::sweep::rounds::Rounds;
 
 /// A part to be merged.
@@ -140,6 +140,7 @@ fn merge_with<'p, E: From<SumsError>>(
             backup.into_iter().for_each(|backup| backup.add_seen(&body.container));
             swept.merge(body.swept);
             swept.sums.gather(context.space);
+            checks.bound(context, &mut swept.sums);
         }
         context.ranges = Ranges::new(ranges.to_vec());
         match left {

@@ -10,6 +10,7 @@ use sums::spill::TempStore;
 use super::*;
 use crate::basis::accounting::Metered;
 use crate::basis::ledger::FindingCollector;
+use crate::basis::meaning::Meaning;
 use crate::basis::outcome::{Outcome, Results};
 use crate::basis::progress::Silent;
 use crate::basis::units::{Shape, Unit, Units};
@@ -60,6 +61,8 @@ impl<const TOGETHER: bool> RowCheck for CountsRows<TOGETHER> {
         Seen(BTreeMap::new())
     }
 
+    fn meaning(&self, _: UnitIndex, _: &mut Meaning<'_>) {}
+
     fn wants(&self, context: &Context<'_>, unit: UnitIndex) -> bool {
         let shape = context.units.get(unit).map(|unit| unit.shape);
         matches!(shape, Some(Shape::Heap | Shape::Clustered | Shape::Nonclustered))
@@ -98,6 +101,8 @@ impl PageCheck for CountsPages {
     fn sums(&self, _units: usize) -> Seen<PageId> {
         Seen(BTreeMap::new())
     }
+
+    fn meaning(&self, _: &mut Meaning<'_>) {}
 
     fn wants(&self, _context: &Context<'_>, unit: &Unit) -> bool {
         unit.shape != Shape::Text
