@@ -2,24 +2,30 @@
 //! whose sums differ. Such a page was sound in the earlier run. If it is not sound now, although nothing has changed it,
 //! its sums must not be used.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use findings::FileRange;
+use format::allocation::{PFS_PAGES, PfsByte, pfs_bytes, pfs_page_of};
 use format::page::PAGE_BYTES;
-use format::protection::verify;
+use format::protection::{undo_torn_bits, verify};
 use format::{Page, PageId};
-use source::{FileChange, PageSource, ReadError, ReadFaults};
+use source::{FileChange, PageSource, ReadError, ReadFaults, read_settled};
 
 /// A page source that verifies the pages of kept ranges.
 pub(super) struct Watched<'a> {
     inner: &'a dyn PageSource,
     kept: OnceLock<Vec<FileRange>>,
-    rotten: Mutex<Option<PageId>>,
+    /// Pages that were not sound when they were read.
+    suspects: Mutex<BTreeSet<PageId>>,
 }
+
+/// The most suspects that are looked at. If there are more, the first counts as in use.
+const MOST_SUSPECTS: usize = 4096;
 
 impl<'a> Watched<'a> {
     pub(super) fn new(inner: &'a dyn PageSource) -> Self {
-        Self { inner, kept: OnceLock::new(), rotten: Mutex::new(None) }
+        Self { inner, kept: OnceLock::new(), suspects: Mutex::default() }
     }
 
     /// From here on, the pages of these ranges must be sound. The ranges are ascending.
@@ -27,9 +33,20 @@ impl<'a> Watched<'a> {
         let _ = self.kept.set(ranges);
     }
 
-    /// The first page of a kept range that was not sound when it was read.
+    /// The first page of a kept range that is in use and was not sound when it was read.
     pub(super) fn rotten(&self) -> Option<PageId> {
-        *self.rotten.lock().unwrap_or_else(PoisonError::into_inner)
+        let suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = suspects.len() >= MOST_SUSPECTS;
+        suspects.iter().copied().find(|page| is_full || self.is_in_use(*page))
+    }
+
+    /// Whether PFS says that a page is in use. A page that is not in use may have any content.
+    fn is_in_use(&self, page: PageId) -> bool {
+        let map = PageId::new(page.file, pfs_page_of(page.page));
+        let Some((mut bytes, Ok(_))) = read_settled(self.inner, map) else { return true };
+        undo_torn_bits(&mut bytes);
+        let byte = pfs_bytes(Page::new(&bytes)).and_then(|bytes| bytes.get((page.page % PFS_PAGES) as usize));
+        byte.is_none_or(|byte| PfsByte(*byte).is_allocated())
     }
 
     fn is_kept(&self, page: PageId) -> bool {
@@ -39,8 +56,10 @@ impl<'a> Watched<'a> {
     }
 
     fn note(&self, page: PageId) {
-        let mut rotten = self.rotten.lock().unwrap_or_else(PoisonError::into_inner);
-        *rotten = Some(rotten.map_or(page, |known| known.min(page)));
+        let mut suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        if suspects.len() < MOST_SUSPECTS {
+            suspects.insert(page);
+        }
     }
 }
 
