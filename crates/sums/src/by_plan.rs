@@ -1,18 +1,24 @@
 //! One value for each plan of a check, by the plan's index in the list of plans. A plan says how the check handles one
 //! index, constraint or column. A plan without a value has the default.
 
-use crate::merge::Merge;
-use crate::wire::wire;
+use std::fmt;
 
-/// Values by plan index; the list ends at the highest index that was used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::merge::Merge;
+use crate::sparse::Sparse;
+use crate::wire::{Input, Output, SumsError, Wire};
+
+/// The most plans of a check. Larger indexes are rejected when values are read.
+const MOST: usize = 1 << 28;
+
+/// Values by plan index, stored only for plans whose value was accessed.
+#[derive(Clone)]
 pub struct ByPlan<T> {
-    values: Vec<T>,
+    values: Sparse<T>,
 }
 
 impl<T> Default for ByPlan<T> {
     fn default() -> Self {
-        Self { values: Vec::new() }
+        Self { values: Sparse::default() }
     }
 }
 
@@ -24,29 +30,38 @@ impl<T: Clone + Default> ByPlan<T> {
 
     /// The value of a plan; created with the default on first use.
     #[inline]
-    #[expect(clippy::indexing_slicing, reason = "the list was made long enough just before")]
     pub fn get_mut(&mut self, plan: usize) -> &mut T {
-        if self.values.len() <= plan {
-            self.values.resize(plan + 1, T::default());
-        }
-        &mut self.values[plan]
+        self.values.get_mut(plan)
     }
 
-    /// The values in order of their plans, up to the highest index that was used.
+    /// The values that were accessed with [`Self::get_mut`], in order of their plans.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.values.iter()
+        self.values.iter().map(|(_, value)| value)
     }
 }
 
-impl<T: Clone + Default + Merge> Merge for ByPlan<T> {
+impl<T: Merge> Merge for ByPlan<T> {
     fn merge(&mut self, other: Self) {
-        for (plan, value) in other.values.into_iter().enumerate() {
-            self.get_mut(plan).merge(value);
-        }
+        self.values.merge(other.values);
     }
 }
 
-wire!(ByPlan<T> { values });
+/// The values are encoded with the indexes of their plans.
+impl<T: Default + Wire> Wire for ByPlan<T> {
+    fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
+        self.values.write(to)
+    }
+
+    fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
+        Ok(Self { values: Sparse::read(from, MOST)? })
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ByPlan<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.values.iter()).finish()
+    }
+}
 
 #[cfg(test)]
 mod tests {

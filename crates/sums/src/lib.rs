@@ -9,6 +9,7 @@ mod collected;
 pub mod hash;
 mod merge;
 mod per_unit;
+mod sparse;
 pub mod spill;
 pub mod wire;
 

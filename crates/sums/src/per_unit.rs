@@ -4,55 +4,42 @@
 use std::fmt;
 
 use crate::merge::Merge;
+use crate::sparse::Sparse;
 use crate::wire::{Input, Output, SumsError, Wire};
-
-/// The number of adjacent units whose values are allocated together. The units of one table are adjacent.
-const TOGETHER: usize = 8;
 
 /// A value for each unit, indexed by ordinal. Units whose value was never set have the default.
 pub struct PerUnit<T> {
     units: usize,
-    values: Vec<Option<Box<[T; TOGETHER]>>>,
+    values: Sparse<T>,
     untouched: T,
 }
 
 impl<T: Default> PerUnit<T> {
-    /// Default values for this number of units.
+    /// Default values for this number of units. Takes the same time for any number.
     pub fn new(units: usize) -> Self {
-        let mut values = Vec::new();
-        values.resize_with(units.div_ceil(TOGETHER), || None);
-        Self { units, values, untouched: T::default() }
+        Self { units, values: Sparse::default(), untouched: T::default() }
     }
 
     /// The value of a unit; `None` if there is no unit with this ordinal.
     #[inline]
     pub fn get(&self, unit: usize) -> Option<&T> {
-        match self.values.get(unit / TOGETHER)? {
-            Some(values) if unit < self.units => values.get(unit % TOGETHER),
-            _ => (unit < self.units).then_some(&self.untouched),
-        }
+        (unit < self.units).then(|| self.values.get(unit).unwrap_or(&self.untouched))
     }
 
     /// The value of a unit, created with the default on first use; `None` if there is no unit with this ordinal.
     #[inline]
     pub fn get_mut(&mut self, unit: usize) -> Option<&mut T> {
-        let values = self.values.get_mut(unit / TOGETHER).filter(|_| unit < self.units)?;
-        values.get_or_insert_with(|| Box::new(std::array::from_fn(|_| T::default()))).get_mut(unit % TOGETHER)
+        (unit < self.units).then(|| self.values.get_mut(unit))
     }
 
-    /// Returns all values in memory, by ascending unit: the accessed values, and the default values that were allocated
-    /// together with them.
+    /// The values that were accessed with [`Self::get_mut`], by ascending unit.
     pub fn touched(&self) -> impl Iterator<Item = (usize, &T)> {
-        let made = (0..).step_by(TOGETHER).zip(&self.values).filter_map(|(at, values)| Some((at, values.as_ref()?)));
-        made.flat_map(|(at, values)| (at..).zip(values.iter())).take_while(|(at, _)| *at < self.units)
+        self.values.iter()
     }
 
     /// Like `touched`, with mutable access.
     pub fn touched_mut(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
-        let units = self.units;
-        let made =
-            (0..).step_by(TOGETHER).zip(&mut self.values).filter_map(|(at, values)| Some((at, values.as_mut()?)));
-        made.flat_map(|(at, values)| (at..).zip(values.iter_mut())).take_while(move |(at, _)| *at < units)
+        self.values.iter_mut()
     }
 
     /// All values, by ascending unit.
@@ -63,13 +50,7 @@ impl<T: Default> PerUnit<T> {
 
 impl<T: Merge> Merge for PerUnit<T> {
     fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.values.iter_mut().zip(other.values) {
-            match (mine.as_mut(), theirs) {
-                (Some(mine), Some(theirs)) => mine.iter_mut().zip(*theirs).for_each(|(mine, value)| mine.merge(value)),
-                (None, theirs) => *mine = theirs,
-                (Some(_), None) => {}
-            }
-        }
+        self.values.merge(other.values);
     }
 }
 
@@ -79,28 +60,18 @@ impl<T: Default> Default for PerUnit<T> {
     }
 }
 
-/// The values are encoded as the number of units, followed by the values in order. A byte before each value says
-/// whether the value was accessed.
+/// The values are encoded as the number of units, followed by the accessed values.
 impl<T: Default + Wire> Wire for PerUnit<T> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
         (self.units as u64).write(to)?;
-        for (unit, value) in self.touched() {
-            (true, unit as u32).write(to)?;
-            value.write(to)?;
-        }
-        false.write(to)
+        self.values.write(to)
     }
 
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
         if u64::read(from)? != from.units as u64 {
             return Err(from.damaged("the number of units"));
         }
-        let mut values = Self::new(from.units);
-        while bool::read(from)? {
-            let unit = u32::read(from)?;
-            *values.get_mut(unit as usize).ok_or_else(|| from.damaged("a unit"))? = T::read(from)?;
-        }
-        Ok(values)
+        Ok(Self { values: Sparse::read(from, from.units)?, ..Self::new(from.units) })
     }
 }
 
@@ -115,14 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_that_nobody_touched_have_the_default_and_take_no_room() {
+    fn units_that_nobody_touched_have_the_default() {
         let mut counts: PerUnit<u64> = PerUnit::new(1_000_003);
         *counts.get_mut(9).unwrap() += 5;
         *counts.get_mut(1_000_002).unwrap() += 7;
         assert_eq!([counts.get(9), counts.get(500), counts.get(1_000_002)], [Some(&5), Some(&0), Some(&7)]);
         assert!(counts.get(1_000_003).is_none() && counts.get_mut(1_000_003).is_none(), "inside the last eight");
-        assert_eq!(counts.values.iter().flatten().count(), 2);
-        assert_eq!(counts.touched().filter(|(_, count)| **count > 0).collect::<Vec<_>>(), [(9, &5), (1_000_002, &7)]);
+        assert_eq!(counts.touched().collect::<Vec<_>>(), [(9, &5), (1_000_002, &7)]);
     }
 
     #[test]
