@@ -11,7 +11,7 @@ use crate::wire::{Input, Output, SumsError, Wire};
 /// one table, are adjacent.
 const VALUES: usize = 8;
 /// The number of blocks in a group.
-const BLOCKS: usize = 256;
+const BLOCKS: usize = 64;
 
 /// Values by index. A value that was never used is not stored.
 #[derive(Clone)]
@@ -22,14 +22,12 @@ pub(crate) struct Sparse<T> {
 #[derive(Clone)]
 struct Group<T> {
     blocks: [Option<Box<Block<T>>>; BLOCKS],
+    /// For each value of each block, from the lowest bit, whether it was used. The bits are not in the blocks, because
+    /// they would make the allocation of a block longer by eight bytes.
+    used: [u8; BLOCKS],
 }
 
-#[derive(Clone)]
-struct Block<T> {
-    /// For each value, from the lowest bit, whether it was used.
-    used: u8,
-    values: [T; VALUES],
-}
+type Block<T> = [T; VALUES];
 
 impl<T> Default for Sparse<T> {
     fn default() -> Self {
@@ -39,22 +37,13 @@ impl<T> Default for Sparse<T> {
 
 impl<T> Default for Group<T> {
     fn default() -> Self {
-        Self { blocks: array::from_fn(|_| None) }
+        Self { blocks: array::from_fn(|_| None), used: [0; BLOCKS] }
     }
 }
 
-impl<T: Default> Default for Block<T> {
-    fn default() -> Self {
-        Self { used: 0, values: array::from_fn(|_| T::default()) }
-    }
-}
-
-impl<T> Block<T> {
-    /// The indexes in the block of the values that were used.
-    fn used(&self) -> impl Iterator<Item = usize> + use<T> {
-        let used = self.used;
-        (0..VALUES).filter(move |at| used & 1 << at != 0)
-    }
+/// Whether a bit is set that says that a value was used.
+fn is_used(used: u8, at: usize) -> bool {
+    used & 1 << at != 0
 }
 
 impl<T> Sparse<T> {
@@ -64,21 +53,18 @@ impl<T> Sparse<T> {
     pub(crate) fn get(&self, at: usize) -> Option<&T> {
         let group = self.groups.get(at / VALUES / BLOCKS)?.as_ref()?;
         let block = group.blocks.get(at / VALUES % BLOCKS)?.as_ref()?;
-        block.values.get(at % VALUES)
-    }
-
-    fn blocks(&self) -> impl Iterator<Item = (usize, &Block<T>)> {
-        let groups = (0..).step_by(BLOCKS).zip(&self.groups);
-        let groups = groups.filter_map(|(at, group)| Some((at, group.as_ref()?)));
-        let blocks = groups.flat_map(|(at, group)| (at..).zip(&group.blocks));
-        blocks.filter_map(|(at, block)| Some((at * VALUES, block.as_deref()?)))
+        block.get(at % VALUES)
     }
 
     /// The used values in order of their indexes, with their indexes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
-        self.blocks().flat_map(|(first, block)| {
-            let used = block.used();
-            used.filter_map(move |at| Some((first + at, block.values.get(at)?)))
+        let groups = (0..).step_by(BLOCKS).zip(&self.groups);
+        let groups = groups.filter_map(|(at, group)| Some((at, group.as_ref()?)));
+        let blocks = groups.flat_map(|(at, group)| (at..).zip(group.blocks.iter().zip(&group.used)));
+        let blocks = blocks.filter_map(|(at, (block, used))| Some((at * VALUES, block.as_ref()?, *used)));
+        blocks.flat_map(|(first, block, used)| {
+            let used = block.iter().enumerate().filter(move |(at, _)| is_used(used, *at));
+            used.map(move |(at, value)| (first + at, value))
         })
     }
 
@@ -86,14 +72,11 @@ impl<T> Sparse<T> {
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
         let groups = (0..).step_by(BLOCKS).zip(&mut self.groups);
         let groups = groups.filter_map(|(at, group)| Some((at, group.as_mut()?)));
-        let blocks = groups.flat_map(|(at, group)| (at..).zip(&mut group.blocks));
-        let blocks = blocks.filter_map(|(at, block)| Some((at * VALUES, block.as_deref_mut()?)));
-        blocks.flat_map(|(first, block)| {
-            let used = block.used;
-            (0..)
-                .zip(&mut block.values)
-                .filter(move |(at, _)| used & 1 << at != 0)
-                .map(move |(at, value)| (first + at, value))
+        let blocks = groups.flat_map(|(at, group)| (at..).zip(group.blocks.iter_mut().zip(&group.used)));
+        let blocks = blocks.filter_map(|(at, (block, used))| Some((at * VALUES, block.as_mut()?, *used)));
+        blocks.flat_map(|(first, block, used)| {
+            let used = block.iter_mut().enumerate().filter(move |(at, _)| is_used(used, *at));
+            used.map(move |(at, value)| (first + at, value))
         })
     }
 }
@@ -108,9 +91,9 @@ impl<T: Default> Sparse<T> {
             self.groups.resize_with(group + 1, || None);
         }
         let group = self.groups[group].get_or_insert_default();
-        let block = group.blocks[at / VALUES % BLOCKS].get_or_insert_default();
-        block.used |= 1 << (at % VALUES);
-        &mut block.values[at % VALUES]
+        let block = at / VALUES % BLOCKS;
+        group.used[block] |= 1 << (at % VALUES);
+        &mut group.blocks[block].get_or_insert_with(|| Box::new(array::from_fn(|_| T::default())))[at % VALUES]
     }
 }
 
@@ -133,27 +116,19 @@ impl<T: Merge> Merge for Sparse<T> {
 impl<T: Merge> Group<T> {
     /// Adds the values of another group, which is empty afterwards.
     fn take(&mut self, other: &mut Self) {
-        for (mine, theirs) in self.blocks.iter_mut().zip(&mut other.blocks) {
-            match (mine.as_mut(), theirs.take()) {
-                (Some(mine), Some(theirs)) => mine.merge(*theirs),
-                (None, theirs @ Some(_)) => *mine = theirs,
-                (_, None) => {}
+        let blocks = self.blocks.iter_mut().zip(&mut other.blocks);
+        for ((mine, theirs), (used, their_used)) in blocks.zip(self.used.iter_mut().zip(&other.used)) {
+            let Some(theirs) = theirs.take() else { continue };
+            *used |= their_used;
+            match mine {
+                Some(mine) => {
+                    let values = mine.iter_mut().zip(*theirs).enumerate();
+                    values
+                        .filter(|(at, _)| is_used(*their_used, *at))
+                        .for_each(|(_, (mine, theirs))| mine.merge(theirs));
+                }
+                None => *mine = Some(theirs),
             }
-        }
-    }
-}
-
-impl<T: Merge> Merge for Block<T> {
-    fn merge(&mut self, other: Self) {
-        self.used |= other.used;
-        let used = other.used();
-        let mut pairs = self.values.iter_mut().zip(other.values);
-        let mut next = 0;
-        for at in used {
-            if let Some((mine, theirs)) = pairs.nth(at - next) {
-                mine.merge(theirs);
-            }
-            next = at + 1;
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::basis::units::{Unit, UnitIndex};
 use crate::sweep::context::Context;
 use crate::sweep::page_check::{PageCheck, SoundPage};
 
-/// Whether pages without protection are counted; by default they are not.
+/// Whether pages without protection are reported; by default they are not.
 #[derive(Default)]
 pub(crate) struct Unprotected(bool);
 
@@ -39,7 +39,7 @@ impl CheckSums for Pages {
 }
 
 impl Unprotected {
-    /// Counts pages if the PAGE_VERIFY option of the database is CHECKSUM or TORN_PAGE_DETECTION.
+    /// Reports pages if the PAGE_VERIFY option of the database is CHECKSUM or TORN_PAGE_DETECTION.
     pub(crate) fn of(database: &Database) -> Self {
         let protects = |boot: &catalog::Boot| boot.status & (status::CHECKSUM | status::TORN_PAGE) != 0;
         Self(database.boot.as_ref().is_some_and(protects))
@@ -54,8 +54,9 @@ impl PageCheck for Unprotected {
         Pages::default()
     }
 
+    /// The check counts the pages of every database, so that the counts depend on the pages alone.
     fn wants(&self, _context: &Context<'_>, _unit: &Unit) -> bool {
-        self.0
+        true
     }
 
     fn meaning(&self, to: &mut Meaning<'_>) {
@@ -69,7 +70,7 @@ impl PageCheck for Unprotected {
     }
 
     fn settle(&self, _: &Context<'_>, _: &[UnitIndex], _: &mut Tallies, sums: &mut Pages, to: &mut Results<'_>) {
-        if sums.unprotected > 0 {
+        if self.0 && sums.unprotected > 0 {
             let limit = limits::PAGES_UNPROTECTED.with(&[&sums.unprotected, &sums.all]);
             to.coverage.note(limit, "database", sums.unprotected);
         }
