@@ -213,9 +213,15 @@ impl Engine<'_> {
         let owner = Some(self.rowsets[rowset].unit);
         let last = self.pool.pages(1) / EXTENT;
         // The data file of a workload should be large enough. If it is not, the run stops as if the disk were full.
-        let extent =
-            (1..last).find(|&extent| !(extent * EXTENT).is_multiple_of(PFS_INTERVAL) && self.bit(GAM_PAGE, extent));
-        let Some(extent) = extent else { return Err(super::journal::Halt) };
+        let is_free = |this: &mut Self, extent: u32| {
+            !(extent * EXTENT).is_multiple_of(PFS_INTERVAL)
+                && this.bit(GAM_PAGE, extent)
+                && !this.is_held(
+                    By::Engine,
+                    |undo| matches!(undo, Undo::Bit(context::GAM, .., bit, false) if *bit == extent),
+                )
+        };
+        let Some(extent) = (1..last).find(|&extent| is_free(self, extent)) else { return Err(super::journal::Halt) };
         self.set_bit(by, context::GAM, (GAM_PAGE, owner), extent, false)?;
         let first = PageId::new(1, extent * EXTENT);
         let old = (0..8).map(|page| self.pfs(PageId::new(1, first.page + page))).collect::<Vec<u8>>();

@@ -1,0 +1,1 @@
+//! ALTER TABLE and ALTER INDEX.
