@@ -5,6 +5,7 @@
 mod alter;
 mod create;
 mod free;
+mod rebuild;
 
 use std::collections::BTreeMap;
 
@@ -55,9 +56,13 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         match self.dice.below(100) {
-            0..30 => self.create_table()?,
-            30..50 => self.drop_table()?,
-            _ => self.truncate_table()?,
+            0..22 => self.create_table()?,
+            22..32 => self.drop_table()?,
+            32..47 => self.truncate_table()?,
+            47..65 => self.rebuild()?,
+            65..78 => self.add_column()?,
+            78..88 => self.drop_column()?,
+            _ => self.bulk_load()?,
         }
         if self.changing.is_empty() && self.dice.chance(CLEANED) {
             self.clean_catalog()?;

@@ -71,6 +71,21 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Gives a rowset an IAM page, but no other page. The whole chain belongs to the transaction.
+    pub(super) fn add_chain(&mut self, by: By, rowset: usize) -> Step {
+        let iam = self.mixed_page(rowset)?;
+        self.set_pfs(by, rowset, iam, ALLOCATED | MIXED | IAM_PAGE)?;
+        self.format_iam(by, rowset, iam)?;
+        self.note_pages(by, rowset, 1)?;
+        self.note_chain(by, rowset, iam)?;
+        self.change_pointer(by, rowset, FIRST_IAM, iam)?;
+        let target = &mut self.rowsets[rowset];
+        target.iam = iam;
+        target.counts.used += 1;
+        target.counts.reserved += 1;
+        Ok(())
+    }
+
     /// Sets a page pointer in the catalog row of the rowset's allocation unit.
     pub(super) fn change_pointer(&mut self, by: By, rowset: usize, at: usize, page: PageId) -> Step {
         let target = &self.rowsets[rowset];

@@ -243,9 +243,21 @@ impl Engine<'_> {
         by: By,
         rowset: usize,
         page: PageId,
-        (kind, level): (u8, u8),
+        kind: (u8, u8),
         links: (PageId, PageId),
     ) -> Step {
+        let (entry, fresh) = self.new_page(rowset, page, kind, links);
+        self.mark_formatted(by, entry, fresh)
+    }
+
+    /// A new page of the type `kind` for a rowset, and the record that formats it.
+    pub(super) fn new_page(
+        &self,
+        rowset: usize,
+        page: PageId,
+        (kind, level): (u8, u8),
+        links: (PageId, PageId),
+    ) -> (Entry, Frame) {
         let target = &self.rowsets[rowset];
         let layout = &target.keys.layout;
         let (fixed, context) = match (kind, level) {
@@ -259,7 +271,7 @@ impl Engine<'_> {
         fresh.set_header(super::frame::PREVIOUS, &links.0.bytes());
         fresh.set_header(super::frame::NEXT, &links.1.bytes());
         let entry = Entry::format(context, page, (kind, level), fixed, links);
-        self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
+        (Entry { owner: Some(unit), ..entry }, fresh)
     }
 
     /// Logs a FORMAT_PAGE record and replaces the page. Instead of the page's previous LSN, the record has the LSN of

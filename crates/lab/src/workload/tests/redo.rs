@@ -79,6 +79,14 @@ impl Pages {
 
 fn formatted(page: PageId, record: &Record, verify: PageVerify) -> Frame {
     let bytes = &record.bytes;
+    if let [start, end, ..] = record.elements()[..]
+        && !start.is_empty()
+    {
+        let mut image = [0; PAGE];
+        image[..start.len()].copy_from_slice(start);
+        image[PAGE - end.len()..].copy_from_slice(end);
+        return Frame::read(&image);
+    }
     let unit = UnitId(u64::from(long(bytes, 0x20)) << 16 | u64::from(word(bytes, 0x2E)) << 48);
     let mut frame = Frame::fresh(page, (bytes[0x30], bytes[0x32]), unit, word(bytes, 0x3A), verify);
     frame.set_header(8, &bytes[0x34..0x3A]);
