@@ -293,7 +293,9 @@ impl Engine<'_> {
         if kind == SetKind::Full {
             self.clear_changed()?;
         }
+        self.is_copied = true;
         let pages = self.copy_pages()?;
+        self.is_copied = false;
         let last = self.journal.end();
         if self.log_backed_up == Some(Lsn::default()) {
             // The first log backup contains the log from the start of the first full backup on.

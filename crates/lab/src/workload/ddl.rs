@@ -6,6 +6,7 @@ mod alter;
 mod create;
 mod free;
 mod rebuild;
+mod resize;
 
 use std::collections::BTreeMap;
 
@@ -61,7 +62,9 @@ impl<'a> Engine<'a> {
             32..47 => self.truncate_table()?,
             47..65 => self.rebuild()?,
             65..78 => self.add_column()?,
-            78..88 => self.drop_column()?,
+            78..86 => self.drop_column()?,
+            86..90 => self.grow_file().map(|_| ())?,
+            90..94 => self.shrink_file()?,
             _ => self.bulk_load()?,
         }
         if self.changing.is_empty() && self.dice.chance(CLEANED) {

@@ -38,6 +38,8 @@ pub(super) struct Engine<'a> {
     pub(super) ddl_each: u64,
     /// Number of tables that DDL has made.
     pub(super) made: u64,
+    /// Whether a backup copies pages at the moment.
+    pub(super) is_copied: bool,
     /// The base tables; `None` if the workload has no DDL.
     pub(super) system: Option<SystemTables>,
     /// The tables whose schema an open transaction changes, by transaction number.

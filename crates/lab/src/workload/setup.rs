@@ -56,8 +56,8 @@ const CHANGED_BY_DDL: [i32; 9] = [
 /// The offset of the checkpoint LSN on the boot page.
 const CHECKPOINT: usize = 96 + CHECKPOINT_LSN;
 const BOOT_PAGE: usize = 9;
-/// The number of pages that the data file has in addition if the workload has DDL.
-const DDL_PAGES: u32 = 512;
+/// The least number of pages of the data file if the workload has DDL. The file grows when it is full.
+const LEAST_PAGES: u32 = 640;
 /// The number of the first transaction of a workload.
 const FIRST_TRANSACTION: u32 = 0x400;
 
@@ -111,7 +111,7 @@ impl Base {
         }
         let mut description = schema(spec.version, spec.seed, spec.verify, spec.rows, spec.transactions);
         if spec.ddl_each > 0 {
-            description.least_pages += DDL_PAGES;
+            description.least_pages = LEAST_PAGES;
         }
         let io = |source| LabError::Io { path: std::env::temp_dir(), source };
         let folder = tempfile::tempdir().map_err(io)?;
@@ -280,6 +280,7 @@ impl Base {
             changing: BTreeMap::new(),
             ddl_each: spec.ddl_each,
             made: 0,
+            is_copied: false,
             tables: tables.collect(),
             open: BTreeMap::new(),
             next_transaction: FIRST_TRANSACTION,
