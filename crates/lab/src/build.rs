@@ -51,6 +51,7 @@ pub(crate) struct BuiltRowset {
 }
 
 /// Assigns IDs that are unique within the database.
+#[derive(Clone)]
 pub(crate) struct Ids {
     next_unit: u64,
     next_rowset: u64,
@@ -224,26 +225,17 @@ impl<'a> TableBuilder<'a> {
             index: i32::from(index.is_some()),
             partition: part + 1,
             id,
-            status: self.status(true, index.is_some_and(|index| index.unique)),
+            status: rowset_status(
+                (self.description.version, self.table),
+                true,
+                index.is_some_and(|index| index.unique),
+            ),
             fill_factor: index.map_or(0, |index| index.fill_factor),
             compression: level(self.table.compression),
             layout,
             units,
             rows,
         })
-    }
-
-    /// Returns the value of sysrowsets.status, as seen in real files for the rowsets of user tables. Only the meaning
-    /// of the bit for unique indexes is known.
-    fn status(&self, is_table: bool, is_unique: bool) -> i64 {
-        let of_tables = if is_table && self.description.version > Version::V611 { 0x200 } else { 0 };
-        let of_trees = if !is_table || self.table.clustered.is_some() { 0x40 } else { 0 };
-        let since = match self.description.version {
-            Version::V957 => 0x1004_0000 | of_trees,
-            Version::V904 => 0x4_0000 | of_trees,
-            _ => 0,
-        };
-        0x2 | of_tables | since | if is_unique { 4 } else { 0 }
     }
 
     fn fill_tree(
@@ -361,7 +353,7 @@ impl<'a> TableBuilder<'a> {
             index: number as i32 + 2,
             partition: part + 1,
             id,
-            status: self.status(false, index.unique),
+            status: rowset_status((self.description.version, self.table), false, index.unique),
             fill_factor: index.fill_factor,
             compression: level(index.compression),
             layout,
@@ -369,6 +361,19 @@ impl<'a> TableBuilder<'a> {
             rows: live,
         })
     }
+}
+
+/// Returns the value of sysrowsets.status, as seen in real files for the rowsets of user tables. Only the meaning of the
+/// bit for unique indexes is known.
+pub(crate) fn rowset_status((version, table): (Version, &Table), is_table: bool, is_unique: bool) -> i64 {
+    let of_tables = if is_table && version > Version::V611 { 0x200 } else { 0 };
+    let of_trees = if !is_table || table.clustered.is_some() { 0x40 } else { 0 };
+    let since = match version {
+        Version::V957 => 0x1004_0000 | of_trees,
+        Version::V904 => 0x4_0000 | of_trees,
+        _ => 0,
+    };
+    0x2 | of_tables | since | if is_unique { 4 } else { 0 }
 }
 
 fn level(compression: Compression) -> u8 {

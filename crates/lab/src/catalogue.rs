@@ -7,6 +7,7 @@ mod rows;
 mod store;
 
 pub(crate) use objects::TableIds;
+pub(crate) use rows::SystemRows;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +19,6 @@ use crate::fixed::{CREATED, growth, log_file_guid, log_file_id, log_suffix};
 use crate::ids::PageId;
 use crate::space::Space;
 use crate::version::Version;
-use rows::SystemRows;
 
 /// Object IDs of the base tables to which the lab adds rows.
 pub(crate) mod base {
@@ -105,6 +105,17 @@ impl<'a> Catalogue<'a> {
             catalogue.describe_base_table(&object);
         }
         catalogue
+    }
+
+    /// Creates a catalog that collects only the rows that describe tables of the user. `objects` has the facts about the
+    /// base tables of the version in `description`.
+    pub(crate) fn of_tables(description: &'a Description, objects: Vec<ObjectFact>) -> Self {
+        Self { description, objects, rows: BTreeMap::new(), tables: HashMap::new() }
+    }
+
+    /// The rows that were added, by base table.
+    pub(crate) fn into_rows(self) -> BTreeMap<i32, SystemRows> {
+        self.rows
     }
 
     /// Whether an object id belongs to a base or internal table.
@@ -223,12 +234,12 @@ impl<'a> Catalogue<'a> {
         self.describe_units(rowset);
     }
 
-    /// Writes all base tables; returns the first page of sysallocunits.
+    /// Writes all base tables. Returns the first page of sysallocunits, and the rowsets of all base tables.
     ///
     /// Nearly all rows that describe the base tables are known before the base tables are written. Only page addresses
     /// are unknown; they are stored in sysallocunits, in columns of fixed length. Therefore sysallocunits is written
     /// twice to the same pages: first to find out its own page addresses, then with these addresses.
-    pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids) -> Result<PageId, LabError> {
+    pub(crate) fn write(mut self, space: &mut Space, ids: &mut Ids) -> Result<(PageId, Vec<BuiltRowset>), LabError> {
         let mut system = self.plan_rowsets(ids);
         for rowset in &system {
             self.describe_base_index(rowset);
@@ -260,6 +271,7 @@ impl<'a> Catalogue<'a> {
             }
         }
         let clustered = units.iter().find(|rowset| rowset.index == 1);
-        Ok(clustered.and_then(|rowset| rowset.units.first()).map_or(PageId::NONE, |(_, unit)| unit.first))
+        let first = clustered.and_then(|rowset| rowset.units.first()).map_or(PageId::NONE, |(_, unit)| unit.first);
+        Ok((first, rest.into_iter().chain(units).collect()))
     }
 }

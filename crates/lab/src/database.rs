@@ -24,17 +24,30 @@ pub struct Written {
 
 /// Writes the database into a folder. The files must not exist yet.
 pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
-    Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.0)
+    Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.written)
+}
+
+/// A written database with what its tables consist of.
+pub(crate) struct WrittenTables {
+    pub written: Written,
+    /// The rowsets of each table, in the order of the tables.
+    pub built: Vec<Vec<BuiltRowset>>,
+    /// The object IDs of each table.
+    pub objects: Vec<TableIds>,
+    /// The rowsets of the base tables.
+    pub system: Vec<BuiltRowset>,
+    /// The sequences of IDs, for tables that are made later.
+    pub ids: Ids,
 }
 
 /// Like [`write`], but the catalog names the folder `listed` as the place of the files, and describes `log_files` log
-/// files. Also returns the rowsets of all tables, in the order of the tables.
+/// files.
 pub(crate) fn write_tables(
     description: &Description,
     folder: &Path,
     listed: &str,
     log_files: u16,
-) -> Result<(Written, Vec<Vec<BuiltRowset>>), LabError> {
+) -> Result<WrittenTables, LabError> {
     description.check().map_err(LabError::Description)?;
     let groups: Vec<u16> = description
         .filegroups
@@ -59,7 +72,7 @@ pub(crate) fn write_tables(
 
     let mut catalogue = Catalogue::new(description);
     let mut ids = Ids::new();
-    let (mut tables, mut objects, mut built) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tables, mut objects, mut built, mut table_ids) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (number, table) in description.tables.iter().enumerate() {
         let object = ids.object(|id| catalogue.is_taken(id));
         let has_key = table.clustered.iter().chain(&table.indexes).any(|index| index.primary_key);
@@ -68,7 +81,9 @@ pub(crate) fn write_tables(
             table.columns.iter().map(|column| column.default.map(|_| ids.object(|id| catalogue.is_taken(id))));
         let defaults = defaults.collect();
         let rowsets = TableBuilder::new(description, number, object)?.build(&mut space, &mut ids)?;
-        catalogue.describe_table(table, &TableIds { object, key, defaults }, &rowsets);
+        let of_table = TableIds { object, key, defaults };
+        catalogue.describe_table(table, &of_table, &rowsets);
+        table_ids.push(of_table);
         objects.push(object);
         let rows = rowsets.iter().filter(|rowset| rowset.index < 2).map(|rowset| rowset.rows).sum();
         tables.push((table.name.clone(), rows));
@@ -96,7 +111,7 @@ pub(crate) fn write_tables(
         })
         .collect();
     catalogue.describe_files(&entries, log_files);
-    let first_units = catalogue.write(&mut space, &mut ids)?;
+    let (first_units, system) = catalogue.write(&mut space, &mut ids)?;
     let pages = space.sizes(description.least_pages);
     if pages.iter().any(|&pages| pages > GAM_INTERVAL * 1000) {
         return Err(LabError::Description("a file would be longer than two terabytes".to_owned()));
@@ -114,7 +129,8 @@ pub(crate) fn write_tables(
     };
     fixed::write_boot(&mut space.disk, description, &boot)?;
     space.disk.finish(&pages)?;
-    Ok((Written { files, pages, tables }, built))
+    let written = Written { files, pages, tables };
+    Ok(WrittenTables { written, built, objects: table_ids, system, ids })
 }
 
 fn logical_name(description: &Description, index: usize) -> String {

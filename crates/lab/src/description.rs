@@ -155,6 +155,8 @@ pub struct Life {
     /// Whether the metadata stores the default of the column, which applies to rows that were written before the column
     /// was added. SQL Server does this if a NOT NULL column with a default is added.
     pub keeps_default: bool,
+    /// Whether the table was rebuilt after the column was dropped, so that its rows do not keep the space of the column.
+    pub is_gone: bool,
 }
 
 /// A computed column.

@@ -38,7 +38,7 @@ pub(crate) struct LobStore {
 }
 
 /// Assigns blob IDs, which are unique in the database.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct BlobIds(u64);
 
 impl BlobIds {

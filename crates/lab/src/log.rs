@@ -54,6 +54,7 @@ pub(crate) mod operation {
     pub(crate) const SET_FREE_SPACE: u8 = 10;
     pub(crate) const DELETE_SPLIT: u8 = 11;
     pub(crate) const EXPUNGE_ROWS: u8 = 13;
+    pub(crate) const FILE_HEADER: u8 = 16;
     pub(crate) const SET_GAM_BITS: u8 = 17;
     pub(crate) const COUNT_DELTA: u8 = 18;
     pub(crate) const ROOT_CHANGE: u8 = 19;

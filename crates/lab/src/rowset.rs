@@ -58,7 +58,7 @@ fn base_of(table: &Table, count: usize, collation: u32, version: Version) -> Lay
         columns.push(column);
     }
     for (at, described) in table.columns.iter().enumerate().take(count) {
-        if described.is_dropped() && table.is_rebuilt {
+        if described.is_dropped() && (table.is_rebuilt || described.life.is_gone) {
             continue;
         }
         if !keys.iter().any(|&(key, _)| key == at) && described.is_stored() {

@@ -1,5 +1,6 @@
 //! Generates the rows of a table. The row number determines all values of a row.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::description::{Column, Expression, Filter, Table, Values};
@@ -14,7 +15,7 @@ const WORDS: usize = 1 << 16;
 /// Generates the rows of a table.
 #[derive(Clone)]
 pub(crate) struct Rows<'a> {
-    columns: &'a [Column],
+    columns: Cow<'a, [Column]>,
     count: u64,
     seeds: Vec<u64>,
     shuffles: Vec<Option<Shuffle>>,
@@ -28,6 +29,15 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Creates the generator for the rows of `table`. `seed` determines the values.
     pub(crate) fn new(table: &'a Table, seed: u64) -> Self {
+        Self::of(Cow::Borrowed(&table.columns), table, seed)
+    }
+
+    /// Like [`Self::new`], but keeps its own copy of the columns.
+    pub(crate) fn owned(table: &Table, seed: u64) -> Self {
+        Self::of(Cow::Owned(table.columns.clone()), table, seed)
+    }
+
+    fn of(columns: Cow<'a, [Column]>, table: &Table, seed: u64) -> Self {
         let seeds: Vec<u64> = (0..table.columns.len() as u64).map(|column| mix(seed ^ mix(column + 1))).collect();
         let shuffles = table.columns.iter().zip(&seeds).map(|(column, &seed)| match column.values {
             Values::Scattered { .. } => Some(Shuffle::new(table.rows, seed)),
@@ -35,7 +45,7 @@ impl<'a> Rows<'a> {
         });
         let shuffles = shuffles.collect();
         let (words, wide_words) = Default::default();
-        Self { columns: &table.columns, count: table.rows, seeds, shuffles, seed, words, wide_words }
+        Self { columns, count: table.rows, seeds, shuffles, seed, words, wide_words }
     }
 
     /// Number of rows.

@@ -7,8 +7,10 @@
 //! that it tests.
 
 mod accident;
+mod catalog;
 mod chain;
 mod checkpoint;
+mod ddl;
 mod engine;
 mod entry;
 mod first_page;
@@ -65,6 +67,9 @@ pub struct Spec {
     /// Marks every user transaction whose number is divisible by this value, as BEGIN TRANSACTION WITH MARK does. The
     /// marks are `mark 1`, `mark 2` and `mark 3` in turn. 0 means no marks.
     pub marked_each: u64,
+    /// Each time this number of user transactions has begun, a DDL statement or a change of the size of the data file
+    /// runs. 0 means none.
+    pub ddl_each: u64,
 }
 
 impl Default for Spec {
@@ -80,6 +85,7 @@ impl Default for Spec {
             log_files: 1,
             has_checkpoints: true,
             marked_each: 0,
+            ddl_each: 0,
         }
     }
 }
@@ -244,7 +250,7 @@ impl Workload {
             number,
             begin: transaction.begin.to_string(),
             is_system: transaction.before.is_some(),
-            creates_chain: transaction.new_chain.is_some(),
+            creates_chain: !transaction.new_chains.is_empty(),
             is_prepared: transaction.is_prepared,
         });
         let open: Vec<OpenTransaction> = open.collect();
@@ -270,10 +276,10 @@ impl Engine<'_> {
     fn tables(&self) -> Vec<TableTruth> {
         let table = |state: &table::TableState<'_>| TableTruth {
             name: state.table.name.clone(),
-            columns: state.table.columns.iter().map(|column| column.name.clone()).collect(),
+            columns: state.names(),
             rows: state.settled.values().map(|live| state.values(live)).collect(),
         };
-        self.tables.iter().map(table).collect()
+        self.tables.iter().filter(|state| !state.is_dropped).map(table).collect()
     }
 }
 

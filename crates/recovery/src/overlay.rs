@@ -3,7 +3,7 @@
 use format::allocation::PFS_PAGES;
 use format::file_header::FileHeader;
 use format::page::PAGE_BYTES;
-use format::{Page, PageId};
+use format::{Page, PageBytes, PageId};
 use source::{BackupPages, Carved, DataFile, FileChange, PageSource, ReadError, ReadFaults};
 
 use crate::apply::Recovery;
@@ -28,15 +28,21 @@ impl<'s> RecoveredPages<'s> {
     pub fn new(source: &'s dyn PageSource, recovery: Recovery) -> Self {
         let mut files = source.files().to_vec();
         for file in &mut files {
-            if let Some(bytes) = recovery.store.get(PageId::new(file.file_id, 0))
-                && let Some(header) = FileHeader::read(Page::new(&bytes))
-            {
-                file.header_pages = Some(header.size_pages());
+            let header = PageId::new(file.file_id, 0);
+            let size = |bytes: &PageBytes| FileHeader::read(Page::new(bytes)).map(|header| header.size_pages());
+            let mut has_grown = false;
+            if let Some(pages) = recovery.store.get(header).and_then(|bytes| size(&bytes)) {
+                file.header_pages = Some(pages);
+                // A file that is shorter than the stored header states was cut, and the log does not explain it.
+                let before = source.read_page(header).and_then(|bytes| size(&bytes));
+                has_grown = pages > file.pages && before.is_some_and(|before| before <= file.pages);
             }
-            // A file that grew after the backup ends at the size that its file header states. If this size does not
-            // include the last recovered page, or extends beyond the PFS interval of this page, it is adjusted to that
-            // limit.
-            if let Some(last) = recovery.store.last_of(file.file_id).filter(|last| *last >= file.pages) {
+            // A file that grew after the backup ends at the size that its file header states, even if the log changes
+            // no page in the new part. If this size does not include the last recovered page, or extends beyond the PFS
+            // interval of the last page, it is adjusted to that limit.
+            let recovered = recovery.store.last_of(file.file_id).filter(|last| *last >= file.pages);
+            if has_grown || recovered.is_some() {
+                let last = recovered.unwrap_or(file.pages.saturating_sub(1));
                 let limit = (last / PFS_PAGES + 1).saturating_mul(PFS_PAGES);
                 file.pages = file.header_pages.unwrap_or(0).clamp(last.saturating_add(1), limit);
             }

@@ -67,6 +67,7 @@ const BOUND_USE: i64 = 1;
 const FILTER_USE: i64 = 5;
 
 /// The object IDs of a table and of its constraints.
+#[derive(Clone, Debug)]
 pub(crate) struct TableIds {
     /// The object ID of the table.
     pub object: i32,

@@ -34,7 +34,7 @@ impl SystemRows {
     }
 
     /// Number of rows.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
@@ -45,7 +45,7 @@ impl SystemRows {
     }
 
     /// Reads a row.
-    pub(super) fn read(&self, number: usize, row: &mut Row) {
+    pub(crate) fn read(&self, number: usize, row: &mut Row) {
         row.clear();
         let from = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         let mut rest = &self.bytes[from..self.ends[number]];

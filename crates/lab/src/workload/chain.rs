@@ -9,6 +9,7 @@ use super::engine::{By, Engine, Undo};
 use super::entry::{Entry, context};
 use super::journal::Step;
 use super::pool::FilePages;
+use super::table::TableState;
 use super::{Stop, TableTruth, Truth, Values, Workload};
 use crate::backup::live::{self, LiveKind, LiveSet};
 use crate::bytes::put;
@@ -85,7 +86,7 @@ pub struct ChainSet {
 pub struct Chain {
     /// The backups in the order in which they were made.
     pub sets: Vec<ChainSet>,
-    /// The rows before the first transaction.
+    /// The rows before the first transaction. Tables that DDL made follow; they have no rows yet.
     pub tables: Vec<TableTruth>,
     /// All commits of user transactions in order. The rows at any point in time are [`Chain::tables`] with the changes
     /// of all commits up to that point. Commits that a restore abandoned are left out.
@@ -152,7 +153,7 @@ impl Workload {
         // Keeps the log from the start until the first backup. The LSN 0 marks that no backup was made yet.
         engine.log_backed_up = Some(Lsn::default());
         engine.use_full_recovery();
-        let tables = engine.tables();
+        let mut tables = engine.tables();
         let full = |_| LabError::Description("the data file of the workload is too small".to_owned());
         engine.start().map_err(full)?;
         let (mut sets, mut base, mut step, mut forks) = (Vec::<ChainSet>::new(), None, 0, 0);
@@ -165,7 +166,7 @@ impl Workload {
                     continue;
                 }
                 Event::Settle => {
-                    while engine.open.values().any(|open| open.new_chain.is_some() || open.is_prepared) {
+                    while engine.open.values().any(|open| !open.new_chains.is_empty() || open.is_prepared) {
                         engine.one_step().map_err(full)?;
                     }
                     continue;
@@ -213,6 +214,7 @@ impl Workload {
             let truth = self.truth(engine.clone(), Stop::WithOpen);
             sets.push(ChainSet { kind, files, lsns: (first.to_string(), last.to_string()), is_left: false, truth });
         }
+        tables.extend(engine.tables[tables.len()..].iter().map(TableState::without_rows));
         Ok(Chain { sets, tables, commits: engine.commits })
     }
 }
@@ -291,7 +293,9 @@ impl Engine<'_> {
         if kind == SetKind::Full {
             self.clear_changed()?;
         }
+        self.is_copied = true;
         let pages = self.copy_pages()?;
+        self.is_copied = false;
         let last = self.journal.end();
         if self.log_backed_up == Some(Lsn::default()) {
             // The first log backup contains the log from the start of the first full backup on.

@@ -118,6 +118,9 @@ impl Engine<'_> {
     fn write_counts(&mut self) -> Step {
         for number in 0..self.rowsets.len() {
             let rowset = &self.rowsets[number];
+            if rowset.is_gone {
+                continue;
+            }
             let (now, before) = (rowset.counts, self.counted[number]);
             let (id, unit_row, rowset_row) = (rowset.id, rowset.unit_row, rowset.rowset_row);
             let pages = [(now.data, PAGES_DATA), (now.used, PAGES_USED), (now.reserved, PAGES_RESERVED)];

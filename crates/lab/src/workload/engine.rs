@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::catalog::SystemTables;
 use super::chain::{Commit, time_text};
+use super::ddl::Altered;
 use super::entry::{Edit, Entry, context};
 use super::frame::Frame;
 use super::journal::{Journal, Step};
@@ -32,6 +34,16 @@ pub(super) struct Engine<'a> {
     pub(super) has_checkpoints: bool,
     /// See [`Spec::marked_each`](super::Spec::marked_each).
     pub(super) marked_each: u64,
+    /// See [`Spec::ddl_each`](super::Spec::ddl_each).
+    pub(super) ddl_each: u64,
+    /// Number of tables that DDL has made.
+    pub(super) made: u64,
+    /// Whether a backup copies pages at the moment.
+    pub(super) is_copied: bool,
+    /// The base tables; `None` if the workload has no DDL.
+    pub(super) system: Option<SystemTables>,
+    /// The tables whose schema an open transaction changes, by transaction number.
+    pub(super) changing: BTreeMap<u32, Altered<'a>>,
     /// Number of user transactions that have begun.
     pub(super) begun: u64,
     /// LSN of the last BEGIN_CKPT record.
@@ -99,9 +111,9 @@ pub(super) struct Transaction {
     pub(super) before: Option<BTreeMap<PageId, Frame>>,
     /// For each change: its LSN, the LSN of the transaction's previous record, and how to undo the change.
     pub(super) undo: Vec<(Lsn, Lsn, Undo)>,
-    /// If the transaction gave a rowset its first page: the rowset, and the extent of this page. Other transactions do
-    /// not use the rowset until this transaction ends.
-    pub(super) new_chain: Option<(usize, u32)>,
+    /// For each rowset to which the transaction gave its first page: the rowset, and the extent of this page. Other
+    /// transactions do not use the rowset until this transaction ends.
+    pub(super) new_chains: Vec<(usize, u32)>,
     /// The pages that the transaction changed.
     pub(super) pages: BTreeSet<PageId>,
     /// The rows that the transaction has locked, as table and row number.
@@ -210,7 +222,7 @@ impl<'a> Engine<'a> {
             is_prepared: false,
             before: changes_structure.then(BTreeMap::new),
             undo: Vec::new(),
-            new_chain: None,
+            new_chains: Vec::new(),
             pages: BTreeSet::new(),
             locked: BTreeSet::new(),
             reserved: BTreeMap::new(),
@@ -222,6 +234,7 @@ impl<'a> Engine<'a> {
 
     /// Commits a transaction. If it is a user transaction, the log is also written to disk.
     pub(super) fn commit(&mut self, number: u32) -> Step {
+        self.free_dropped(number)?;
         let time = self.journal.time();
         let lsn = self.end(number, operation::COMMIT)?;
         if let Some(transaction) = self.open.remove(&number)
@@ -229,7 +242,9 @@ impl<'a> Engine<'a> {
         {
             let changes =
                 transaction.locked.into_iter().filter_map(|(table, row)| self.tables[table].settle(table, row));
-            let (lsn, time, changes) = (lsn.to_string(), time_text(time), changes.collect());
+            let mut changes: Vec<_> = changes.collect();
+            changes.extend(self.settle_schema(number));
+            let (lsn, time) = (lsn.to_string(), time_text(time));
             self.commits.push(Commit { name: transaction.name, lsn, time, changes });
             self.journal.close();
         }
@@ -260,6 +275,7 @@ impl<'a> Engine<'a> {
             for &(table, row) in &transaction.locked {
                 self.tables[table].return_to_settled(row);
             }
+            self.restore_schema(number);
         }
         Ok(())
     }
@@ -310,7 +326,7 @@ impl<'a> Engine<'a> {
         // A change of a page's fullness in its PFS byte has a log record of its own, which a rollback does not undo.
         // The fullness must therefore be set again below.
         let pages: Vec<PageId> = self.open.values().flat_map(|transaction| transaction.pages.clone()).collect();
-        let chains: Vec<(usize, u32)> = self.open.values().filter_map(|transaction| transaction.new_chain).collect();
+        let chains: Vec<(usize, u32)> = self.open.values().flat_map(|open| open.new_chains.clone()).collect();
         while let Some(&number) = self.open.keys().next() {
             self.roll_back(number)?;
         }

@@ -18,6 +18,7 @@ pub(super) mod context {
     pub(crate) const SGAM: u8 = 9;
     pub(crate) const IAM: u8 = 10;
     pub(crate) const PFS: u8 = 11;
+    pub(crate) const FILE_HEADER: u8 = 17;
     pub(crate) const MARK_AS_GHOST: u8 = 19;
     pub(crate) const BOOT: u8 = 20;
     pub(crate) const DIFFERENTIAL_MAP: u8 = 24;
@@ -129,6 +130,11 @@ impl Entry {
             return None;
         }
         Some(columns((operation::SET_GAM_BITS, context), (page, slot), 0, &pieces, [Vec::new(), Vec::new()]))
+    }
+
+    /// A record that replaces the record on the header page of a file.
+    pub(super) fn file_header(page: PageId, old: Vec<u8>, new: Vec<u8>) -> Self {
+        Self::rows((operation::FILE_HEADER, context::FILE_HEADER), page, 0, (0, 0, 0)).with(vec![old, new])
     }
 
     /// A record that sets the fullness of a page in its PFS byte.

@@ -22,7 +22,7 @@ const IAM_FIXED: u16 = 90;
 const IAM_START: usize = 40;
 
 impl Engine<'_> {
-    /// Gives a heap its first page. A system transaction allocates the extent and commits, but the IAM page and the
+    /// Gives a heap or an index its first page, which is also the root of an index. A system transaction allocates the extent and commits, but the IAM page and the
     /// pointers belong to the user's transaction. If this transaction is rolled back, only its log record about the new
     /// IAM chain shows that the extent must be freed too.
     pub(super) fn add_first_page(&mut self, by: By, rowset: usize) -> Step<PageId> {
@@ -35,16 +35,11 @@ impl Engine<'_> {
         self.format_iam(by, rowset, iam)?;
         self.note_pages(by, rowset, 1)?;
         self.set_bit(inner, context::IAM, (iam, None), extent, true)?;
-        let unit = self.rowsets[rowset].unit;
-        let mut note = vec![0; 40];
-        note[0x18..0x1E].copy_from_slice(&iam.bytes());
-        note[0x20..0x24].copy_from_slice(&unit.object().to_le_bytes());
-        note[0x26..0x28].copy_from_slice(&unit.index().to_le_bytes());
-        self.note(by, (operation::CREATE_ALLOCATION_CHAIN, context::NONE), note, &[])?;
+        self.note_chain(by, rowset, iam)?;
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get_mut(&number)
         {
-            transaction.new_chain = Some((rowset, extent));
+            transaction.new_chains.push((rowset, extent));
         }
         self.commit(system)?;
         self.note_pages(by, rowset, 1)?;
@@ -54,11 +49,41 @@ impl Engine<'_> {
         self.change_pointer(by, rowset, ROOT_PAGE, page)?;
         let target = &mut self.rowsets[rowset];
         (target.iam, target.extents) = (iam, vec![extent]);
-        target.pages.push(page);
+        if target.is_heap {
+            target.pages.push(page);
+        } else {
+            target.root = page;
+        }
         target.counts.data += 1;
         target.counts.used += 2;
         target.counts.reserved += i64::from(EXTENT) + 1;
         Ok(page)
+    }
+
+    /// Writes the log record about a new IAM chain.
+    fn note_chain(&mut self, by: By, rowset: usize, iam: PageId) -> Step {
+        let unit = self.rowsets[rowset].unit;
+        let mut note = vec![0; 40];
+        note[0x18..0x1E].copy_from_slice(&iam.bytes());
+        note[0x20..0x24].copy_from_slice(&unit.object().to_le_bytes());
+        note[0x26..0x28].copy_from_slice(&unit.index().to_le_bytes());
+        self.note(by, (operation::CREATE_ALLOCATION_CHAIN, context::NONE), note, &[])?;
+        Ok(())
+    }
+
+    /// Gives a rowset an IAM page, but no other page. The whole chain belongs to the transaction.
+    pub(super) fn add_chain(&mut self, by: By, rowset: usize) -> Step {
+        let iam = self.mixed_page(rowset)?;
+        self.set_pfs(by, rowset, iam, ALLOCATED | MIXED | IAM_PAGE)?;
+        self.format_iam(by, rowset, iam)?;
+        self.note_pages(by, rowset, 1)?;
+        self.note_chain(by, rowset, iam)?;
+        self.change_pointer(by, rowset, FIRST_IAM, iam)?;
+        let target = &mut self.rowsets[rowset];
+        target.iam = iam;
+        target.counts.used += 1;
+        target.counts.reserved += 1;
+        Ok(())
     }
 
     /// Sets a page pointer in the catalog row of the rowset's allocation unit.

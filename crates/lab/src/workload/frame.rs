@@ -78,6 +78,15 @@ impl Frame {
         bytes
     }
 
+    /// The page as the record of a fully logged index build has it: from the header to the end of the rows, and the slot
+    /// array.
+    pub(super) fn image(&self) -> Vec<Vec<u8>> {
+        let mut bytes = self.bytes();
+        page::unprotect(&mut bytes);
+        let (end, slots) = (usize::from(word(&bytes[..], 30)), PAGE - 2 * self.records.len());
+        vec![bytes[..end].to_vec(), bytes[slots..].to_vec()]
+    }
+
     /// The number of bytes that records and their slots use.
     pub(super) fn filled(&self) -> usize {
         self.records.iter().map(|record| record.len() + 2).sum()

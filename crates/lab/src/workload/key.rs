@@ -83,8 +83,7 @@ impl KeyLayout {
     /// The key values of a record. `level` is the level of the record's page.
     fn values(&self, record: &[u8], level: u8) -> (Row, Extra) {
         let inner = level > 0;
-        let fixed = if inner { self.layout.inner_fixed } else { self.layout.leaf_fixed };
-        let parts = Parts::of(record, usize::from(fixed));
+        let parts = Parts::of(record, if inner { usize::from(self.layout.inner_fixed) } else { self.fixed(record) });
         let mut values: Vec<Option<&[u8]>> = vec![None; self.columns];
         let mut extra = Extra::default();
         for &at in &self.key {
@@ -105,6 +104,15 @@ impl KeyLayout {
             }
         }
         (row, extra)
+    }
+
+    /// The end of the fixed-length part of a leaf record. A data record names it, because columns may have been added
+    /// since the record was written.
+    fn fixed(&self, record: &[u8]) -> usize {
+        match self.layout.leaf {
+            Leaf::Data => number(&record[2..4]) as usize,
+            Leaf::Index => usize::from(self.layout.leaf_fixed),
+        }
     }
 
     /// Returns the key of a record as bytes. The byte-wise order of such keys is the order of the keys in the index.
@@ -145,7 +153,7 @@ impl KeyLayout {
     /// Returns two offsets in a leaf record: the end of the fixed-length part, and the start of the variable-length
     /// values.
     pub(super) fn parts(&self, record: &[u8]) -> [usize; 2] {
-        let fixed = usize::from(self.layout.leaf_fixed);
+        let fixed = self.fixed(record);
         [fixed, Parts::of(record, fixed).from]
     }
 
@@ -153,7 +161,7 @@ impl KeyLayout {
     /// is in the row.
     pub(super) fn pointer(&self, record: &[u8], column: usize) -> Option<Vec<u8>> {
         let column = self.layout.columns.iter().find(|own| own.source == Source::Column(column))?;
-        let parts = Parts::of(record, usize::from(self.layout.leaf_fixed));
+        let parts = Parts::of(record, self.fixed(record));
         let number = usize::from(column.leaf.offset.checked_neg()?.unsigned_abs()).checked_sub(1)?;
         let is_complex = parts.ends.get(number).is_some_and(|end| *end as u16 & COMPLEX != 0);
         is_complex.then(|| parts.variable(number).to_vec())

@@ -90,6 +90,15 @@ impl Pool {
         &self.disk
     }
 
+    /// Changes the number of pages of a file. New pages are zero.
+    pub(super) fn resize(&mut self, file: u16, pages: u32) {
+        let is_kept = |page: &PageId| page.file != file || page.page < pages;
+        self.frames.retain(|page, _| is_kept(page));
+        self.dirty.retain(|page, _| is_kept(page));
+        self.earlier.retain(|page, _| is_kept(page));
+        self.disk[file_index(file)].resize_with(pages as usize, || Arc::new([0; PAGE]));
+    }
+
     /// The bytes of the files on disk.
     pub(super) fn files(&self) -> Vec<Vec<u8>> {
         self.disk.iter().map(bytes_of).collect()

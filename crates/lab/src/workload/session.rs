@@ -9,7 +9,7 @@ use crate::record;
 use crate::row::{Kind, Row};
 
 /// The most transactions that are open at the same time.
-const MOST_OPEN: usize = 4;
+pub(super) const MOST_OPEN: usize = 4;
 /// The percentage of steps that are checkpoints. `CLEANUPS`, `WRITES`, `BEGINS` and `ENDS` are the percentages of other
 /// kinds of steps. All remaining steps change a row.
 const CHECKPOINTS: u64 = 2;
@@ -60,11 +60,11 @@ impl Engine<'_> {
             let number = self.any_open();
             // A transaction that created an IAM chain is not rolled back here, because it is unknown how SQL Server
             // frees a new chain while the database runs.
-            let has_new_chain = self.open.get(&number).is_some_and(|transaction| transaction.new_chain.is_some());
+            let has_new_chain = self.open.get(&number).is_some_and(|transaction| !transaction.new_chains.is_empty());
             if self.dice.chance(ROLLBACKS) && !has_new_chain {
                 self.roll_back(number)?;
             } else {
-                if self.dice.chance(PREPARED) {
+                if self.dice.chance(PREPARED) && !self.changing.contains_key(&number) {
                     self.prepare(number)?;
                 }
                 self.commit(number)?;
@@ -80,6 +80,9 @@ impl Engine<'_> {
     fn begin_of_a_user(&mut self) -> Step<u32> {
         const NAMES: u64 = 3;
         self.begun += 1;
+        if self.ddl_each > 0 && self.begun.is_multiple_of(self.ddl_each) {
+            self.run_ddl()?;
+        }
         match self.begun.checked_div(self.marked_each) {
             Some(number) if self.begun.is_multiple_of(self.marked_each) => {
                 self.begin(&format!("mark {}", 1 + (number - 1) % NAMES), false)
@@ -112,6 +115,9 @@ impl Engine<'_> {
     /// Removes the ghosts of a random index page.
     fn clean_up(&mut self) -> Step {
         let table = self.dice.below(self.tables.len() as u64) as usize;
+        if !self.is_usable(table) {
+            return Ok(());
+        }
         let state = &self.tables[table];
         let rowsets: Vec<usize> = std::iter::once(state.base).chain(state.indexes.iter().copied()).collect();
         let rowset = rowsets[self.dice.below(rowsets.len() as u64) as usize];
@@ -141,8 +147,11 @@ impl Engine<'_> {
 
     fn change_a_row(&mut self, number: u32) -> Step {
         let table = self.dice.below(self.tables.len() as u64) as usize;
+        if !self.is_usable(table) {
+            return Ok(());
+        }
         let base = self.tables[table].base;
-        let is_new = |open: &Transaction| open.new_chain.is_some_and(|(rowset, _)| rowset == base);
+        let is_new = |open: &Transaction| open.new_chains.iter().any(|&(rowset, _)| rowset == base);
         if self.open.iter().any(|(&other, open)| other != number && is_new(open)) {
             return Ok(());
         }
@@ -189,7 +198,7 @@ impl Engine<'_> {
     }
 
     /// Inserts a new row, or inserts a deleted row again.
-    fn insert(&mut self, number: u32, table: usize) -> Step {
+    pub(super) fn insert(&mut self, number: u32, table: usize) -> Step {
         let again = self.dice.chance(20);
         let state = &self.tables[table];
         let gone = state.gone.iter().filter(|(row, _)| !state.rows.contains_key(row)).map(|(&row, &of)| (row, of));

@@ -1,11 +1,13 @@
 //! Creates the database on which a workload runs. The lab writes this database to files, and the files are then read
 //! into memory.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Spec;
+use super::catalog::SystemTables;
 use super::engine::Engine;
 use super::frame::Frame;
 use super::journal::Journal;
@@ -13,10 +15,12 @@ use super::key::KeyLayout;
 use super::pool::{FilePages, Pool, bytes_of};
 use super::schema::schema;
 use super::table::{Counts, Live, Rowset, TableState};
-use crate::build::{BuiltRowset, table_seed, unit_kind};
-use crate::database::write_tables;
+use crate::build::{BuiltRowset, Ids, table_seed, unit_kind};
+use crate::catalogue::{TableIds, base};
+use crate::database::{WrittenTables, write_tables};
 use crate::description::Description;
 use crate::disk::LabError;
+use crate::facts;
 use crate::fixed::{CHECKPOINT_LSN, log_file_id, log_header, log_suffix};
 use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PageId, RowId, UnitId};
 use crate::keys::KeyOrder;
@@ -37,9 +41,23 @@ const MOST_LOG_FILES: u16 = 4;
 /// contain the counters of rows and pages.
 const SYSROWSETS: UnitId = UnitId(5 << 16);
 const SYSALLOCUNITS: UnitId = UnitId(7 << 16);
+/// The base tables in which DDL changes rows.
+const CHANGED_BY_DDL: [i32; 9] = [
+    base::SYSRSCOLS,
+    base::SYSROWSETS,
+    base::SYSALLOCUNITS,
+    base::SYSPRUFILES,
+    base::SYSSCHOBJS,
+    base::SYSCOLPARS,
+    base::SYSIDXSTATS,
+    base::SYSISCOLS,
+    base::SYSSINGLEOBJREFS,
+];
 /// The offset of the checkpoint LSN on the boot page.
 const CHECKPOINT: usize = 96 + CHECKPOINT_LSN;
 const BOOT_PAGE: usize = 9;
+/// The least number of pages of the data file if the workload has DDL. The file grows when it is full.
+const LEAST_PAGES: u32 = 640;
 /// The number of the first transaction of a workload.
 const FIRST_TRANSACTION: u32 = 0x400;
 
@@ -66,6 +84,9 @@ pub(super) struct Base {
     pages: Vec<FilePages>,
     rowsets: Vec<Rowset>,
     tables: Vec<Places>,
+    objects: Vec<TableIds>,
+    /// The base tables; `None` if the workload has no DDL.
+    system: Option<SystemTables>,
     first_sequence: u32,
 }
 
@@ -88,10 +109,14 @@ impl Base {
                 spec.log_files
             )));
         }
-        let description = schema(spec.version, spec.seed, spec.verify, spec.rows, spec.transactions);
+        let mut description = schema(spec.version, spec.seed, spec.verify, spec.rows, spec.transactions);
+        if spec.ddl_each > 0 {
+            description.least_pages = LEAST_PAGES;
+        }
         let io = |source| LabError::Io { path: std::env::temp_dir(), source };
         let folder = tempfile::tempdir().map_err(io)?;
-        let (written, built) = write_tables(&description, folder.path(), "/lab", spec.log_files)?;
+        let WrittenTables { written, built, objects, system, ids } =
+            write_tables(&description, folder.path(), "/lab", spec.log_files)?;
         let (mut pages, mut names) = (Vec::new(), Vec::new());
         for path in &written.files {
             let bytes = std::fs::read(path).map_err(|source| LabError::Io { path: path.clone(), source })?;
@@ -108,10 +133,51 @@ impl Base {
         let boot = pages.first().and_then(|pages| pages.get(BOOT_PAGE));
         let sequence = boot.and_then(|page| page[CHECKPOINT..].first_chunk::<4>().copied()).unwrap_or_default();
         let first_sequence = u32::from_le_bytes(sequence);
-        let mut this = Self { description, names, pages, rowsets: Vec::new(), tables: Vec::new(), first_sequence };
+        let (rowsets, tables) = (Vec::new(), Vec::new());
+        let mut this = Self { description, names, pages, rowsets, tables, objects, system: None, first_sequence };
         this.find_rowsets(built);
         this.find_pointers(spec);
+        if spec.ddl_each > 0 {
+            this.find_system(&system, ids);
+        }
         Ok(this)
+    }
+
+    /// Adds the rowsets of the base tables in which DDL changes rows.
+    fn find_system(&mut self, built: &[BuiltRowset], ids: Ids) {
+        let objects = facts::objects(self.description.version);
+        let mut pool = Pool::new(self.pages.clone());
+        let mut rowsets: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
+        for built in built.iter().filter(|built| CHANGED_BY_DDL.contains(&built.object)) {
+            let columns = objects.iter().find(|object| object.id == built.object).map_or(0, |fact| fact.columns.len());
+            let Some((_, unit)) = built.units.first() else { continue };
+            let iam = unit.first_iam();
+            rowsets.entry(built.object).or_default().push(self.rowsets.len());
+            self.rowsets.push(Rowset {
+                id: built.id,
+                unit: unit.id,
+                object: built.object,
+                root: unit.root,
+                iam,
+                keys: KeyLayout::new(built.layout.clone(), columns),
+                is_base: built.index < 2,
+                is_heap: false,
+                is_lob: false,
+                is_gone: false,
+                pages: Vec::new(),
+                extents: if iam == PageId::NONE { Vec::new() } else { extents(pool.frame(iam)) },
+                counts: Counts {
+                    rows: built.rows as i64,
+                    data: unit.data as i64,
+                    used: unit.used as i64,
+                    reserved: unit.reserved as i64,
+                },
+                unit_row: Default::default(),
+                rowset_row: Default::default(),
+            });
+        }
+        let description = Description { tables: Vec::new(), ..self.description.clone() };
+        self.system = Some(SystemTables { description, objects, rowsets, ids });
     }
 
     fn find_rowsets(&mut self, built: Vec<Vec<BuiltRowset>>) {
@@ -158,6 +224,7 @@ impl Base {
                         is_base: built.index < 2,
                         is_heap,
                         is_lob,
+                        is_gone: false,
                         pages: by_unit.get(&unit.id.0).filter(|_| is_heap).cloned().unwrap_or_default(),
                         extents: if iam == PageId::NONE { Vec::new() } else { extents(pool.frame(iam)) },
                         counts: Counts {
@@ -205,10 +272,15 @@ impl Base {
         let facts = spec.version.facts();
         let form = LogForm::of(facts.number, spec.verify == PageVerify::Checksum);
         let tables = self.tables.iter().enumerate().map(|(number, places)| self.table(number, places));
-        Engine {
+        let mut engine = Engine {
             pool: Pool::new(self.pages.clone()),
             journal: Journal::new(form, self.first_sequence, (spec.vlfs, spec.vlf_bytes), self.log_file_ids(spec)),
             rowsets: self.rowsets.clone(),
+            system: self.system.clone(),
+            changing: BTreeMap::new(),
+            ddl_each: spec.ddl_each,
+            made: 0,
+            is_copied: false,
             tables: tables.collect(),
             open: BTreeMap::new(),
             next_transaction: FIRST_TRANSACTION,
@@ -223,7 +295,11 @@ impl Base {
             commits: Vec::new(),
             next_blob: FIRST_BLOB,
             counted: self.rowsets.iter().map(|rowset| rowset.counts).collect(),
+        };
+        if engine.system.is_some() {
+            engine.find_catalog_rows();
         }
+        engine
     }
 
     fn table(&self, number: usize, places: &Places) -> TableState<'_> {
@@ -231,8 +307,10 @@ impl Base {
         let source = Rows::new(table, table_seed(&self.description, number));
         let order = KeyOrder::clustered(table, self.description.collation, &source);
         let mut state = TableState {
-            table,
+            table: Cow::Borrowed(table),
             source,
+            ids: self.objects[number].clone(),
+            is_dropped: false,
             base: places.base,
             indexes: places.indexes.clone(),
             lob: places.lob,

@@ -121,6 +121,11 @@ impl Engine<'_> {
             || self.is_held(By::Engine, is_freed)
     }
 
+    /// Whether an open transaction freed the extent. Other transactions must not use it.
+    pub(super) fn is_extent_freed(&self, extent: u32) -> bool {
+        self.is_held(By::Engine, |undo| matches!(undo, Undo::Bit(context::GAM, .., bit, false) if *bit == extent))
+    }
+
     /// Updates the fullness of a heap or LOB page in its PFS byte.
     pub(super) fn set_fullness(&mut self, page: PageId) -> Step {
         if self.pool.frame(page).kind() == page_type::TEXT_TREE {
@@ -211,11 +216,22 @@ impl Engine<'_> {
     /// Allocates the first free extent of the file; returns the extent number and the first page.
     pub(super) fn take_extent(&mut self, by: By, rowset: usize) -> Step<(u32, PageId)> {
         let owner = Some(self.rowsets[rowset].unit);
-        let last = self.pool.pages(1) / EXTENT;
-        // The data file of a workload should be large enough. If it is not, the run stops as if the disk were full.
-        let extent =
-            (1..last).find(|&extent| !(extent * EXTENT).is_multiple_of(PFS_INTERVAL) && self.bit(GAM_PAGE, extent));
-        let Some(extent) = extent else { return Err(super::journal::Halt) };
+        let extent = loop {
+            let last = self.pool.pages(1) / EXTENT;
+            let is_free = |this: &mut Self, extent: u32| {
+                !(extent * EXTENT).is_multiple_of(PFS_INTERVAL)
+                    && this.bit(GAM_PAGE, extent)
+                    && !this.is_extent_freed(extent)
+            };
+            if let Some(extent) = (1..last).find(|&extent| is_free(self, extent)) {
+                break extent;
+            }
+            // The data file of a workload without DDL should be large enough. If it is not, the run stops as if the disk
+            // were full.
+            if self.system.is_none() || !self.grow_file()? {
+                return Err(super::journal::Halt);
+            }
+        };
         self.set_bit(by, context::GAM, (GAM_PAGE, owner), extent, false)?;
         let first = PageId::new(1, extent * EXTENT);
         let old = (0..8).map(|page| self.pfs(PageId::new(1, first.page + page))).collect::<Vec<u8>>();
@@ -237,9 +253,21 @@ impl Engine<'_> {
         by: By,
         rowset: usize,
         page: PageId,
-        (kind, level): (u8, u8),
+        kind: (u8, u8),
         links: (PageId, PageId),
     ) -> Step {
+        let (entry, fresh) = self.new_page(rowset, page, kind, links);
+        self.mark_formatted(by, entry, fresh)
+    }
+
+    /// A new page of the type `kind` for a rowset, and the record that formats it.
+    pub(super) fn new_page(
+        &self,
+        rowset: usize,
+        page: PageId,
+        (kind, level): (u8, u8),
+        links: (PageId, PageId),
+    ) -> (Entry, Frame) {
         let target = &self.rowsets[rowset];
         let layout = &target.keys.layout;
         let (fixed, context) = match (kind, level) {
@@ -253,7 +281,7 @@ impl Engine<'_> {
         fresh.set_header(super::frame::PREVIOUS, &links.0.bytes());
         fresh.set_header(super::frame::NEXT, &links.1.bytes());
         let entry = Entry::format(context, page, (kind, level), fixed, links);
-        self.mark_formatted(by, Entry { owner: Some(unit), ..entry }, fresh)
+        (Entry { owner: Some(unit), ..entry }, fresh)
     }
 
     /// Logs a FORMAT_PAGE record and replaces the page. Instead of the page's previous LSN, the record has the LSN of

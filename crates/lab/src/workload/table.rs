@@ -1,10 +1,12 @@
 //! The tables of a workload, with their rowsets and rows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::Values;
 use super::chain::RowChange;
 use super::key::KeyLayout;
+use super::{TableTruth, Values};
+use crate::catalogue::TableIds;
 use crate::description::Table;
 use crate::ids::{PageId, RowId, UnitId};
 use crate::random::Random;
@@ -25,6 +27,8 @@ pub(super) struct Rowset {
     pub(super) is_heap: bool,
     /// Whether the pages have fragments of long values instead of rows. Fragments are inserted like the rows of a heap.
     pub(super) is_lob: bool,
+    /// Whether the rowset was dropped, or never came into being because its transaction was rolled back.
+    pub(super) is_gone: bool,
     /// The pages, if the rowset is a heap or a LOB unit.
     pub(super) pages: Vec<PageId>,
     /// The uniform extents of the rowset.
@@ -57,8 +61,10 @@ pub(super) struct Live {
 /// A table.
 #[derive(Clone)]
 pub(super) struct TableState<'a> {
-    pub(super) table: &'a Table,
+    pub(super) table: Cow<'a, Table>,
     pub(super) source: Rows<'a>,
+    pub(super) ids: TableIds,
+    pub(super) is_dropped: bool,
     pub(super) base: usize,
     /// The nonclustered indexes, as positions among the rowsets.
     pub(super) indexes: Vec<usize>,
@@ -90,7 +96,19 @@ impl TableState<'_> {
 
     /// The values of a row, one for each column.
     pub(super) fn values(&self, live: &Live) -> Values {
-        (0..self.table.columns.len()).map(|at| live.values.value(at).map(<[u8]>::to_vec)).collect()
+        let columns = self.table.columns.iter().enumerate().filter(|(_, column)| !column.is_dropped());
+        columns.map(|(at, _)| live.values.value(at).map(<[u8]>::to_vec)).collect()
+    }
+
+    /// The table without its rows.
+    pub(super) fn without_rows(&self) -> TableTruth {
+        TableTruth { name: self.table.name.clone(), columns: self.names(), rows: Vec::new() }
+    }
+
+    /// The names of the columns.
+    pub(super) fn names(&self) -> Vec<String> {
+        let kept = self.table.columns.iter().filter(|column| !column.is_dropped());
+        kept.map(|column| column.name.clone()).collect()
     }
 
     /// Returns a row to its committed state when a transaction is rolled back.

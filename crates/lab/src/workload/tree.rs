@@ -84,6 +84,9 @@ impl Engine<'_> {
 
     /// Inserts a row. If a ghost has the same key, the row replaces the ghost.
     pub(super) fn insert_row(&mut self, by: By, rowset: usize, record: &[u8]) -> Step {
+        if self.rowsets[rowset].root == PageId::NONE {
+            self.add_first_page(by, rowset)?;
+        }
         let place = self.find_with_room(rowset, record)?;
         let (page, slot) = place.leaf();
         let target = &self.rowsets[rowset];
@@ -177,7 +180,13 @@ impl Engine<'_> {
                 self.edit_row(by, rowset, place, edit.inverse())
             }
             Undo::Bit(context, map, owner, bit, value) => self.set_bit(by, context, (map, owner), bit, value),
-            Undo::Pointer(rowset, at, page) => self.change_pointer(by, rowset, at, page),
+            Undo::Pointer(rowset, at, page) => {
+                // DDL of other transactions may have moved the catalog row.
+                if self.system.is_some() {
+                    self.find_catalog_rows();
+                }
+                self.change_pointer(by, rowset, at, page)
+            }
             Undo::Pfs(rowset, page, value) => self.take_back_pfs(by, rowset, page, value),
             Undo::HeapInsert(rowset, page, slot) => self.remove_from_heap(by, rowset, (page, slot)),
             Undo::HeapDelete(rowset, page, slot, record) => {
@@ -190,7 +199,9 @@ impl Engine<'_> {
     /// Removes the ghosts of a page, except ghosts that a rollback may need. A page always keeps at least one record.
     pub(super) fn expunge(&mut self, page: PageId) -> Step {
         let unit = self.pool.frame(page).unit();
-        let Some(rowset) = self.rowsets.iter().position(|rowset| rowset.unit == unit && !rowset.is_heap) else {
+        let Some(rowset) =
+            self.rowsets.iter().position(|rowset| rowset.unit == unit && !rowset.is_heap && !rowset.is_gone)
+        else {
             return Ok(());
         };
         let context = self.rowsets[rowset].context(0);

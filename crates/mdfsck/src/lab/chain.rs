@@ -30,6 +30,11 @@ pub(crate) struct ChainArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 200)]
     transactions: u64,
 
+    /// After each N transactions, make, drop, truncate, rebuild or change a table, or change the size of the data file; 0
+    /// for never
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    ddl: u64,
+
     /// Internal database version: 706, 852, 904 or 957
     #[arg(long, value_name = "VERSION", value_parser = version, default_value = "904")]
     version: Version,
@@ -63,6 +68,7 @@ pub(super) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         verify: PageVerify::Checksum,
         seed: arguments.seed,
         transactions: arguments.transactions,
+        ddl_each: arguments.ddl,
         ..Spec::default()
     };
     let kinds = arguments.sets.iter().map(|kind| match kind {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use format::log::LogTime;
 use format::record::{Record, RecordKind};
 use format::{AllocUnitId, Lsn, Page, PageBytes, PageId, PageType};
-use lab::workload::{Chain, ChainOptions, ChainSet, Event, SetKind, Spec, Values, Workload};
+use lab::workload::{Chain, ChainOptions, ChainSet, Event, SetKind, Spec, TableTruth, Values, Workload};
 use log::Log;
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, RestoreStart, Settings, Stop};
 use source::backup::{Restore, Until};
@@ -67,9 +67,16 @@ fn restored_without<T>(
 
 /// The rows of the chain's tables. Values that are stored off the row are left out.
 fn rows(source: &dyn PageSource, chain: &Chain) -> Tables {
+    rows_of(source, &chain.tables)
+}
+
+/// The rows of these tables. Fails if the database has another table that DDL made.
+fn rows_of(source: &dyn PageSource, expected: &[TableTruth]) -> Tables {
     let database = catalog::load(source);
+    let made = database.objects.values().filter(|object| object.name.starts_with("made_"));
+    made.for_each(|object| assert!(expected.iter().any(|table| table.name == object.name), "{}", object.name));
     let mut tables: Tables = BTreeMap::new();
-    for table in &chain.tables {
+    for table in expected {
         let object = database.objects.values().find(|object| object.name == table.name).unwrap();
         let rowset = database.table_rowsets(object.id).next().unwrap();
         let columns: Vec<_> = table
@@ -207,6 +214,44 @@ fn refused_ends_of_sets(seeds: Range<u64>) -> u32 {
                     return false;
                 }
                 compare(rows(source, &chain), truth(&chain, |commit| commit.lsn < *end), &name);
+                assert_sound(source, &name);
+                true
+            });
+            refused += u32::from(!whole.unwrap());
+        }
+    }
+    refused
+}
+
+#[test]
+fn a_chain_with_ddl_is_the_database_at_the_end_of_each_set() {
+    assert_eq!(refused_ends_with_ddl(1..2), 0);
+}
+
+#[test]
+#[ignore = "full tier: takes seconds"]
+fn many_chains_with_ddl_are_the_databases_at_the_end_of_each_set() {
+    let refused = refused_ends_with_ddl(0..24);
+    assert!(refused <= 6, "{refused} of 120");
+}
+
+fn refused_ends_with_ddl(seeds: Range<u64>) -> u32 {
+    let mut refused = 0;
+    for seed in seeds {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = Spec { ddl_each: 1 + seed % 5, transactions: 150, ..spec(seed) };
+        let chain = Workload::new(spec).unwrap().chain(&KINDS, ChainOptions::default(), folder.path()).unwrap();
+        for last in 1..chain.sets.len() {
+            let paths: Vec<PathBuf> = chain.sets[..=last].iter().flat_map(|set| set.files.clone()).collect();
+            let name = format!("seed {seed}, set {last}");
+            let tables = &chain.sets[last].truth.tables;
+            let whole = restored(&paths, Until::End, None, |source| {
+                let applied = &source.recovery().applied;
+                if !applied.not_recovered.is_empty() || applied.transactions_not_undone > 0 {
+                    return false;
+                }
+                let expected = tables.iter().map(|table| (table.name.clone(), table.rows.clone())).collect();
+                compare(rows_of(source, tables), expected, &name);
                 assert_sound(source, &name);
                 true
             });

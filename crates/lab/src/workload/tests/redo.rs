@@ -32,6 +32,7 @@ impl Pages {
     }
 
     fn frame(&mut self, id: PageId) -> &mut Frame {
+        self.lengthen(id);
         let files = &self.files;
         self.frames.entry(id).or_insert_with(|| {
             let from = id.page as usize * PAGE;
@@ -39,8 +40,15 @@ impl Pages {
         })
     }
 
+    /// Makes the file long enough for a page. The file may have grown after a backup, or may have been shrunk later.
+    fn lengthen(&mut self, id: PageId) {
+        let (file, end) = (&mut self.files[file_index(id.file)], (id.page as usize + 1) * PAGE);
+        file.resize(file.len().max(end), 0);
+    }
+
     /// Replaces a page with `image`.
     pub(super) fn put(&mut self, id: PageId, image: &[u8]) {
+        self.lengthen(id);
         let from = id.page as usize * PAGE;
         self.files[file_index(id.file)][from..from + PAGE].copy_from_slice(image);
         self.frames.remove(&id);
@@ -79,6 +87,14 @@ impl Pages {
 
 fn formatted(page: PageId, record: &Record, verify: PageVerify) -> Frame {
     let bytes = &record.bytes;
+    if let [start, end, ..] = record.elements()[..]
+        && !start.is_empty()
+    {
+        let mut image = [0; PAGE];
+        image[..start.len()].copy_from_slice(start);
+        image[PAGE - end.len()..].copy_from_slice(end);
+        return Frame::read(&image);
+    }
     let unit = UnitId(u64::from(long(bytes, 0x20)) << 16 | u64::from(word(bytes, 0x2E)) << 48);
     let mut frame = Frame::fresh(page, (bytes[0x30], bytes[0x32]), unit, word(bytes, 0x3A), verify);
     frame.set_header(8, &bytes[0x34..0x3A]);
@@ -144,6 +160,11 @@ fn apply(frame: &mut Frame, record: &Record) {
             frame.records.truncate(slot);
         }
         13 => drop(frame.records.remove(slot)),
+        16 => {
+            let elements = record.elements();
+            assert_eq!(frame.records[slot], elements[0]);
+            frame.records[slot] = elements[1].to_vec();
+        }
         18 => {
             for number in 0..8 {
                 let at = 0x50 + 16 * number;
