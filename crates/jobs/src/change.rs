@@ -10,7 +10,8 @@ use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
 use findings::{ByChange, Change, Options, RangeRead, Report};
 use format::page::PAGE_BYTES;
-use parts::{KeptRun, Ledger, PartsError};
+use parts::{KeptRun, Ledger, LedgerContent, PartsError};
+use report::history::LedgerRow;
 use serde::{Deserialize, Serialize};
 use source::backup::{SetKind, UsedSet};
 use source::{BackupPages, PageSource};
@@ -39,6 +40,8 @@ const EXTENSION: &str = "ledger";
 struct Base {
     /// The GUID of the set.
     set: String,
+    /// The name of the database.
+    database: String,
     /// The set for people: its kind, and when it finished.
     label: String,
     files: Vec<FileIdentity>,
@@ -127,7 +130,8 @@ impl<'a> Opened<'a> {
             ledger
         } else {
             let most_bytes = asked.unwrap_or(u64::MAX);
-            let base = Base { set: guid, label: label(full), files, most_bytes };
+            let database = pages.set().database.clone();
+            let base = Base { set: guid, database, label: label(full), files, most_bytes };
             Ledger::create(&path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
                 .map_err(|error| error.to_string())?
         };
@@ -252,6 +256,30 @@ fn ledgers(history: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
         Some((metadata.modified().ok()?, entry.path(), metadata.len()))
     });
     found.collect()
+}
+
+/// The ledgers beside a history. A file that is no ledger is left out.
+pub fn listed(history: &Path) -> Vec<LedgerRow> {
+    let row = |(_, path, _): (SystemTime, PathBuf, u64)| {
+        let LedgerContent { build, base, runs, bytes } = Ledger::<Base>::look(&path).ok()?;
+        let changed = base.files.iter().find(|file| file.has_changed());
+        let why_not = match changed {
+            _ if build != *BUILD => Some("made by another build of mdfsck".to_owned()),
+            Some(file) => Some(format!("{} was changed, replaced or removed", file.path().display())),
+            None => None,
+        };
+        Some(LedgerRow {
+            database: base.database,
+            set: base.set,
+            base: base.label,
+            bytes,
+            runs: runs.into_iter().map(|run| (run.image, run.read_at)).collect(),
+            why_not,
+        })
+    };
+    let mut rows: Vec<LedgerRow> = ledgers(history).into_iter().filter_map(row).collect();
+    rows.sort_by(|one, other| (&one.database, &one.runs, &one.set).cmp(&(&other.database, &other.runs, &other.set)));
+    rows
 }
 
 /// Removes the ledgers that were not changed for the longest time, until the rest need at most `most_bytes`. `current`

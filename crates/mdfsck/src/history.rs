@@ -81,6 +81,13 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
                 false => show::write_baselines(&throughput, &saved, out),
             })
         }
+        Some(HistoryVerb::Ledgers) => {
+            let rows = jobs::change::listed(&arguments.file);
+            output::print(|out| match is_json {
+                true => show::write_ledgers_json(&rows, out),
+                false => show::write_ledgers(&rows, out),
+            })
+        }
         Some(HistoryVerb::Html { output }) => write_page("--output", output, (&history, &filter)),
         Some(HistoryVerb::Ack { key, because, until }) => {
             let acknowledged = history.acknowledge(*key, &error_log::who(), because, until.as_deref());

@@ -79,6 +79,19 @@ struct Head<B> {
     seen: Span,
 }
 
+/// What is in a ledger.
+#[derive(Clone, Debug)]
+pub struct LedgerContent<B> {
+    /// The build of mdfsck that made the ledger; no other build can use it.
+    pub build: String,
+    /// The base, as the caller described it.
+    pub base: B,
+    /// The runs, the earliest first.
+    pub runs: Vec<KeptRun>,
+    /// The size of the file.
+    pub bytes: u64,
+}
+
 /// A ledger that this process has to itself.
 pub struct Ledger<B> {
     path: PathBuf,
@@ -171,20 +184,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             Err(TryLockError::WouldBlock) => return Err(PartsError::InUse { path: path.to_owned() }),
             Err(TryLockError::Error(cause)) => return Err(unreadable(path)(cause)),
         }
-        let damaged = |what: &str| PartsError::Damaged { path: path.to_owned(), what: what.to_owned() };
-        let mut kind = [0; KIND.len()];
-        file.read_exact(&mut kind).map_err(unreadable(path))?;
-        if &kind != KIND {
-            return Err(damaged("it is no ledger"));
-        }
-        let slots = SLOTS.iter().filter_map(|at| slot(&mut file, *at).transpose());
-        let slots = slots.collect::<io::Result<Vec<_>>>().map_err(unreadable(path))?;
-        let newest = slots.into_iter().max_by_key(|slot| slot.sequence).ok_or_else(|| damaged("it has no contents"))?;
-        let bytes = span(&mut file, newest.head).map_err(unreadable(path))?;
-        if digest_of(&bytes) != newest.digest {
-            return Err(damaged("its list of contents has changed"));
-        }
-        let head: Head<B> = serde_json::from_slice(&bytes).map_err(|error| damaged(&error.to_string()))?;
+        let (newest, head) = head_of::<B>(path, &mut file)?;
         if head.build != build {
             let (theirs, ours) = (head.build, build.to_owned());
             return Err(PartsError::OtherBuild { path: path.to_owned(), theirs, ours });
@@ -193,10 +193,21 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([head.seen, newest.head]);
         let end = spans.map(Span::end).max().unwrap_or(CONTENT);
         if end > length || !head.range_pages.is_power_of_two() || head.range_pages > MOST_RANGE_PAGES {
-            return Err(damaged("it is cut off"));
+            return Err(damaged(path, "it is cut off"));
         }
         let writer = Mutex::new(Writer::new(of_writer, end, most_bytes));
         Ok(Self { path: path.to_owned(), head, sequence: newest.sequence, file, temporary: None, writer })
+    }
+
+    /// What is in a ledger, which another process may be using.
+    ///
+    /// # Errors
+    /// If there is no ledger, or if it is damaged.
+    pub fn look(path: &Path) -> Result<LedgerContent<B>, PartsError> {
+        let mut file = File::open(path).map_err(PartsError::unreadable(path))?;
+        let (_, Head { build, base, runs, .. }) = head_of::<B>(path, &mut file)?;
+        let bytes = file.metadata().map_err(PartsError::unreadable(path))?.len();
+        Ok(LedgerContent { build, base, runs, bytes })
     }
 
     /// The key with which the facts of all runs are hashed.
@@ -269,6 +280,30 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         }
         Ok(is_whole)
     }
+}
+
+fn damaged(path: &Path, what: &str) -> PartsError {
+    PartsError::Damaged { path: path.to_owned(), what: what.to_owned() }
+}
+
+/// The newest list of contents, and its place.
+fn head_of<B: DeserializeOwned>(path: &Path, file: &mut File) -> Result<(Slot, Head<B>), PartsError> {
+    let unreadable = PartsError::unreadable;
+    let mut kind = [0; KIND.len()];
+    file.read_exact(&mut kind).map_err(unreadable(path))?;
+    if &kind != KIND {
+        return Err(damaged(path, "it is no ledger"));
+    }
+    let slots = SLOTS.iter().filter_map(|at| slot(file, *at).transpose());
+    let slots = slots.collect::<io::Result<Vec<_>>>().map_err(unreadable(path))?;
+    let newest = slots.into_iter().max_by_key(|slot| slot.sequence);
+    let newest = newest.ok_or_else(|| damaged(path, "it has no contents"))?;
+    let bytes = span(file, newest.head).map_err(unreadable(path))?;
+    if digest_of(&bytes) != newest.digest {
+        return Err(damaged(path, "its list of contents has changed"));
+    }
+    let head = serde_json::from_slice(&bytes).map_err(|error| damaged(path, &error.to_string()))?;
+    Ok((newest, head))
 }
 
 /// The most pages of a range.

@@ -25,7 +25,7 @@ pub use files::SourceFile;
 pub use folder::{Folder, new_key};
 pub use gather::{Gathered, Part, Status};
 pub use ids::Ids;
-pub use ledger::{KeptRun, Ledger};
+pub use ledger::{KeptRun, Ledger, LedgerContent};
 pub use maps::{MapsWriter, Piece, maps_path};
 pub use plan::{Image, Plan, PlanId, Task, VERSION};
 pub use round::{MOST_ROUNDS, OpenRound, Round, RoundTask, question_bound_to};

@@ -16,7 +16,7 @@ use crate::text_table::{TextTable, printable};
 pub use csv::{write_findings_csv, write_objects_csv, write_runs_csv};
 pub use lines::{
     write_acknowledged_json, write_baselines_json, write_coverage_json, write_difference_json, write_findings_json,
-    write_forgotten_json, write_objects_json, write_runs_json, write_states_json,
+    write_forgotten_json, write_ledgers_json, write_objects_json, write_runs_json, write_states_json,
 };
 
 /// Maximum number of runs that the text shows, newest first. Output for programs has all runs.
@@ -350,6 +350,45 @@ pub fn write_baselines(
         writeln!(out, "No runs and no baselines yet.")?;
     }
     Ok(())
+}
+
+/// A ledger beside the history: what checks have kept of a full backup and of later states that build on it.
+pub struct LedgerRow {
+    /// Name of the database.
+    pub database: String,
+    /// GUID of the full backup.
+    pub set: String,
+    /// The full backup: its kind, and when it finished.
+    pub base: String,
+    /// Size of the ledger.
+    pub bytes: u64,
+    /// The checks whose sums are kept, the earliest first: the checked state, and when the check began.
+    pub runs: Vec<(String, String)>,
+    /// Why the ledger cannot be used any more; `None` if it can.
+    pub why_not: Option<String>,
+}
+
+/// Writes the ledgers beside the history.
+///
+/// # Errors
+/// If writing to `out` fails.
+pub fn write_ledgers(rows: &[LedgerRow], out: &mut dyn io::Write) -> io::Result<()> {
+    if rows.is_empty() {
+        return writeln!(out, "No ledgers. 'mdfsck check FULL.bak --history FILE --keep-parts SIZE' makes one.");
+    }
+    let mut table = TextTable::new(&[3, 4]);
+    table.row(["database", "full backup", "checked", "size", "checks", "state"]);
+    for row in rows {
+        table.row([
+            row.database.clone(),
+            row.base.clone(),
+            row.runs.first().map(|(_, read_at)| minute(read_at)).unwrap_or_default(),
+            crate::databases::size(row.bytes),
+            row.runs.len().to_string(),
+            row.why_not.as_deref().map_or_else(|| "usable".to_owned(), |why| format!("not usable: {why}")),
+        ]);
+    }
+    table.write(0, out)
 }
 
 /// Writes how many databases and runs were removed from the history.

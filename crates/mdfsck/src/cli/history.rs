@@ -63,6 +63,9 @@ pub(crate) enum HistoryVerb {
     },
     /// Show the throughput of the runs, and the baselines that 'mdfsck bench --history FILE --save NAME' saved
     Baselines,
+    /// List the ledgers: what checks with --keep-parts have kept of full backups, so that checks of later backups read
+    /// only what has changed
+    Ledgers,
     /// Write one HTML page of all databases, worst first, each with its findings, its runs, and the time since its
     /// pages were last read
     ///

@@ -97,6 +97,14 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 
+    /// Keep what the checks have added up, in at most SIZE beside the history, so that a differential backup is proven by
+    /// reading only what has changed since its full backup
+    ///
+    /// See --keep-parts of 'mdfsck check'. If the ledgers of several full backups need more than SIZE, the oldest are
+    /// removed.
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
+    pub(crate) keep_parts: Option<u64>,
+
     /// Folder for temporary files (default: the temporary folder of the system)
     #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,

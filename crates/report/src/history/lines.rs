@@ -7,11 +7,11 @@ use history::coverage::Coverage;
 use history::maintain::Forgotten;
 use history::query::{Difference, FindingRow, ObjectRow, RunRow};
 
-use super::{State, Throughput};
+use super::{LedgerRow, State, Throughput};
 use crate::json::history::{
     HistoryAcknowledged, HistoryBaseline, HistoryCoverage, HistoryDifference, HistoryEvidence, HistoryFinding,
-    HistoryForgotten, HistoryLine, HistoryObject, HistoryRange, HistoryRelations, HistoryRun, HistoryState,
-    HistoryThroughput,
+    HistoryForgotten, HistoryLedger, HistoryLedgerRun, HistoryLine, HistoryObject, HistoryRange, HistoryRelations,
+    HistoryRun, HistoryState, HistoryThroughput,
 };
 use crate::json::{VERSION, line};
 
@@ -218,6 +218,26 @@ pub fn write_baselines_json(all: &[Throughput], saved: &[Baseline], out: &mut dy
     }
     saved.iter().try_for_each(|Baseline { name, saved_at, .. }| {
         line(&HistoryLine::Baseline(HistoryBaseline { name, saved_at }), out)
+    })
+}
+
+/// Writes the ledgers beside the history.
+///
+/// # Errors
+/// If writing to `out` fails.
+pub fn write_ledgers_json(rows: &[LedgerRow], out: &mut dyn io::Write) -> io::Result<()> {
+    rows.iter().try_for_each(|row| {
+        let run =
+            |(image, read_at): &(String, String)| HistoryLedgerRun { image: image.clone(), read_at: read_at.clone() };
+        let ledger = HistoryLedger {
+            database: &row.database,
+            base_set: &row.set,
+            base: &row.base,
+            bytes: row.bytes,
+            checks: row.runs.iter().map(run).collect(),
+            not_usable: row.why_not.as_deref(),
+        };
+        line(&HistoryLine::Ledger(ledger), out)
     })
 }
 

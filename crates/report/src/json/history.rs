@@ -15,6 +15,7 @@ pub(crate) enum HistoryLine<'a> {
     Difference(HistoryDifference<'a>),
     Throughput(HistoryThroughput<'a>),
     Baseline(HistoryBaseline<'a>),
+    Ledger(HistoryLedger<'a>),
     Acknowledged(HistoryAcknowledged),
     Forgotten(HistoryForgotten),
 }
@@ -319,6 +320,34 @@ pub(crate) struct HistoryBaseline<'a> {
     pub(crate) name: &'a str,
     /// When the results were saved.
     pub(crate) saved_at: &'a str,
+}
+
+/// What checks have kept of a full backup and of later states that build on it (`mdfsck history FILE ledgers`).
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct HistoryLedger<'a> {
+    /// Name of the database.
+    pub(crate) database: &'a str,
+    /// GUID of the full backup.
+    pub(crate) base_set: &'a str,
+    /// The full backup: its kind, and when it finished.
+    pub(crate) base: &'a str,
+    /// Size of the ledger in bytes.
+    pub(crate) bytes: u64,
+    /// The checks whose sums are kept, the earliest first.
+    pub(crate) checks: Vec<HistoryLedgerRun>,
+    /// Why the ledger cannot be used any more; null if it can.
+    pub(crate) not_usable: Option<&'a str>,
+}
+
+/// A check whose sums are kept.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct HistoryLedgerRun {
+    /// The checked state: the last backup set, and when it finished.
+    pub(crate) image: String,
+    /// When the check began, in UTC.
+    pub(crate) read_at: String,
 }
 
 /// Confirms that a finding is acknowledged (`mdfsck history FILE ack`).
