@@ -192,7 +192,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let length = file.metadata().map_err(unreadable(path))?.len();
         let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([head.seen, newest.head]);
         let end = spans.map(Span::end).max().unwrap_or(CONTENT);
-        if end > length || !head.range_pages.is_power_of_two() || head.range_pages > MOST_RANGE_PAGES {
+        if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
         }
         let writer = Mutex::new(Writer::new(of_writer, end, most_bytes));
@@ -306,8 +306,10 @@ fn head_of<B: DeserializeOwned>(path: &Path, file: &mut File) -> Result<(Slot, H
     Ok((newest, head))
 }
 
-/// The most pages of a range.
-const MOST_RANGE_PAGES: u32 = 128;
+/// Whether a range may have this number of pages.
+fn is_range(pages: u32) -> bool {
+    pages.is_power_of_two() && (8..=128).contains(&pages)
+}
 
 impl<B: Sync + Send> change::Ledger for Ledger<B> {
     fn range_pages(&self) -> u32 {

@@ -9,7 +9,7 @@ use crate::wire::{Input, Output, SumsError, Wire};
 
 /// The number of values in a block. Adjacent indexes are often used together: the units of one table, and the columns of
 /// one table, are adjacent.
-const VALUES: usize = 8;
+const VALUES: usize = 2;
 /// The number of blocks in a group.
 const BLOCKS: usize = 64;
 

@@ -90,7 +90,17 @@ impl<'a> Output<'a> {
     }
 
     /// Writes bytes.
-    pub fn put(&mut self, mut bytes: &[u8]) -> Result<(), SumsError> {
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8]) -> Result<(), SumsError> {
+        // Nearly all values are short and fit into the frame.
+        if self.frame.len() + bytes.len() < FRAME_BYTES {
+            self.frame.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.put_over_frames(bytes)
+    }
+
+    fn put_over_frames(&mut self, mut bytes: &[u8]) -> Result<(), SumsError> {
         while let Some((now, later)) = bytes.split_at_checked(bytes.len().min(FRAME_BYTES - self.frame.len()))
             && !bytes.is_empty()
         {
@@ -250,7 +260,12 @@ impl<'a> Input<'a> {
     }
 
     /// Reads the bytes of an array.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], SumsError> {
+        if let Some(bytes) = self.frame.get(self.taken..).and_then(|rest| rest.first_chunk::<N>()) {
+            self.taken += N;
+            return Ok(*bytes);
+        }
         let mut bytes = [0; N];
         let mut places = bytes.iter_mut();
         self.take(N, |piece| places.by_ref().zip(piece).for_each(|(place, byte)| *place = *byte))?;

@@ -107,8 +107,8 @@ pub(crate) struct CheckArguments {
     #[arg(conflicts_with_all = ["window", "estimate_only"])]
     pub(crate) keep_parts: Option<u64>,
 
-    /// For tests: the number of pages in a range.
-    #[arg(long, hide = true, requires = "keep_parts")]
+    /// For tests: the number of pages in a range, a power of two.
+    #[arg(long, hide = true, requires = "keep_parts", value_parser = part_pages)]
     pub(crate) part_pages: Option<u32>,
 
     #[command(flatten)]
@@ -156,6 +156,11 @@ pub(crate) struct WindowArguments {
     /// For tests: the maximum number of ranges that a window reads.
     #[arg(long, hide = true, requires = "window")]
     pub(crate) most_ranges: Option<u64>,
+}
+
+fn part_pages(text: &str) -> Result<u32, String> {
+    let pages = text.parse().ok().filter(|pages: &u32| pages.is_power_of_two() && (8..=128).contains(pages));
+    pages.ok_or_else(|| "expected 8, 16, 32, 64 or 128".to_owned())
 }
 
 fn image_name(text: &str) -> Result<String, String> {

@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::CheckPage;
 use crate::amounts::{counted, duration, grouped};
 use crate::html::{shown, shown_to};
-use crate::message;
 use crate::summary::findings;
 use crate::summary::head::{level, next_commands, origin, scope, status_text, verdict};
 use crate::summary::lines::Tone;
 use crate::summary::not_verified;
+use crate::{by_change, message};
 
 /// Maximum number of lines in each list of remarks, and maximum number of files that are listed.
 const MOST_LINES: usize = 100;
@@ -66,7 +66,8 @@ pub(super) fn head<'a>(page: &CheckPage<'a>) -> Head<'a> {
     let report = page.report;
     let (tone, word, verdict) = verdict(report);
     let warnings = report.warnings.iter().map(|warning| &warning.text);
-    let remarks = warnings.chain(&report.read_errors).chain(&report.notices).take(MOST_LINES);
+    let change = by_change::lines(report);
+    let remarks = warnings.chain(&report.read_errors).chain(&report.notices).chain(&change).take(MOST_LINES);
     Head {
         name: shown(&report.database.name),
         origin: shown(&origin(report)),

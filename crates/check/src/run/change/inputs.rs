@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 use findings::FileRange;
-use format::PageId;
+use format::allocation::EXTENT_PAGES;
 use sums::names::Names;
 use sums::wire::Digest;
 
@@ -18,6 +18,11 @@ use crate::survey::Allocation;
 use crate::sweep::check_list::CheckList;
 use crate::sweep::context::Context;
 use crate::sweep::keeping::bytes_above;
+use crate::sweep::memory::CHUNK_PAGES;
+
+/// The pages below which a page at a fixed address is not known by its address alone: the settings of a server, which
+/// only database master has.
+const FIXED: u32 = 16;
 
 /// The inputs of this run.
 pub(super) struct Inputs {
@@ -70,25 +75,32 @@ impl Inputs {
     ) -> Option<(Digest, Digest)> {
         let survey = &context.survey;
         let file = survey.file(range.file_id)?;
-        let (mut maps, mut meanings) = (self.digest(context), self.digest(context));
-        let mut last = None;
         if survey.unread.iter().any(|page| range.contains(*page)) {
             return None;
         }
-        for page in range.first..range.end() {
-            let id = PageId::new(range.file_id, page);
-            if survey.is_shared(id) {
-                return None;
-            }
-            let owner = survey.owner(id);
-            match survey.allocation(id) {
-                Allocation::Free => maps.write_u8(0),
-                Allocation::Used(byte) => (1_u8, byte.0).hash(&mut maps),
+        let (mut maps, mut meanings) = (self.digest(context), self.digest(context));
+        let mut of_pages = [[0; 2]; CHUNK_PAGES as usize];
+        let (mut last, mut of_extent) = (None, None);
+        let singles = file.singles().range(range.first..range.end());
+        let mut iam_pages = singles.filter(|(_, single)| single.is_iam).map(|(page, _)| *page).peekable();
+        for (page, of_page) in (range.first..range.end()).zip(&mut of_pages) {
+            let byte = match file.allocation(page) {
+                Allocation::Used(byte) => Some(byte),
+                Allocation::Free => None,
                 Allocation::Unknown => return None,
+            };
+            let state = [byte.is_some(), iam_pages.next_if_eq(&page).is_some(), page < FIXED && file.is_fixed(page)];
+            let bits = state.iter().fold(0, |bits, is_set| bits << 1 | u8::from(*is_set));
+            *of_page = [bits, byte.map_or(0, |byte| byte.0)];
+            if page.is_multiple_of(EXTENT_PAGES) {
+                if file.is_shared(page / EXTENT_PAGES) {
+                    return None;
+                }
+                of_extent = file.extent_owner(page / EXTENT_PAGES);
             }
-            (file.is_iam(page), file.is_fixed(page)).hash(&mut maps);
+            let owner = of_extent.or_else(|| file.owner(page));
             if owner != last {
-                maps.write_u8(u8::MAX);
+                page.hash(&mut maps);
                 maps.units(owner.as_ref());
                 if let Some(unit) = owner {
                     let is_system = |object| context.database.is_system_table(object);
@@ -98,7 +110,7 @@ impl Inputs {
                 last = owner;
             }
         }
-        range.pages.hash(&mut maps);
+        maps.write(of_pages.get(..range.pages as usize)?.as_flattened());
         Some((maps.digest(), meanings.digest()))
     }
 
