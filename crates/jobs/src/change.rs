@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
-use findings::{ByChange, Change, Options, RangeRead, Report};
+use findings::{ByChange, Change, Options, Report};
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
@@ -206,14 +206,14 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// When each range of the report was read, by its file and its first page; `None` if this run has read all of them.
+/// The ranges of the report that this run has read completely, by file and first page, with the time of the read. `None`
+/// if the run has read all ranges. The history keeps the dates of all other ranges: the pages in them are as old as
+/// their last read.
 pub fn read_at(report: &Report, started: SystemTime) -> Option<BTreeMap<(u16, u32), String>> {
     let Some(Change::Proven(change)) = &report.change else { return None };
     let now = history::time::text(started);
-    let dated = |(range, read_at): (&RangeRead, &Option<String>)| {
-        ((range.file_id, range.first), read_at.clone().unwrap_or_else(|| now.clone()))
-    };
-    Some(report.ranges.iter().zip(&change.read_at).map(dated).collect())
+    let ranges = report.ranges.iter().zip(&change.read_at).filter(|(_, read_at)| read_at.is_none());
+    Some(ranges.map(|(range, _)| ((range.file_id, range.first), now.clone())).collect())
 }
 
 /// The kind of a set, and when it finished.
