@@ -23,7 +23,7 @@ const PLACES: [(&str, &str); 5] = [
 
 const README: &str = include_str!("../../../../README.md");
 
-const GUIDES: [&str; 14] = [
+const GUIDES: [&str; 15] = [
     include_str!("../../../../docs/guides/README.md"),
     include_str!("../../../../docs/guides/corrupt.md"),
     include_str!("../../../../docs/guides/export.md"),
@@ -31,6 +31,7 @@ const GUIDES: [&str; 14] = [
     include_str!("../../../../docs/guides/machines.md"),
     include_str!("../../../../docs/guides/history.md"),
     include_str!("../../../../docs/guides/nights.md"),
+    include_str!("../../../../docs/guides/changes.md"),
     include_str!("../../../../docs/guides/operate.md"),
     include_str!("../../../../docs/guides/watch.md"),
     include_str!("../../../../docs/guides/snapshots.md"),

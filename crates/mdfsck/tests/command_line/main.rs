@@ -14,6 +14,8 @@ mod browser;
 #[cfg(feature = "lab")]
 mod carve;
 #[cfg(feature = "lab")]
+mod changes;
+#[cfg(feature = "lab")]
 mod chains;
 #[cfg(feature = "lab")]
 mod compare;
@@ -268,6 +270,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(samples::samples().into_iter().chain(prove::kits()));
     all.extend(spread::with_plans());
     all.extend(windows::with_windows());
+    all.extend(changes::with_changes());
     all.extend(watch::with_watch());
     #[cfg(unix)]
     all.extend(listener::with_listeners().into_iter().chain(engine::with_engines()));

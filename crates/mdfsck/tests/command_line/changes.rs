@@ -1,0 +1,178 @@
+//! `mdfsck check --keep-parts`: a check of a full backup keeps its sums, and checks of later backups read only what has
+//! changed. Their report must be that of a check that reads everything.
+
+use serde_json::Value;
+
+use super::*;
+
+pub(super) fn with_changes() -> Vec<(&'static str, Test)> {
+    vec![
+        ("only what changed is read, and the report is that of a whole check", only_changes),
+        ("a full backup alone is read whole, however often it is checked", alone),
+        ("pages that were not read keep their dates", dates),
+        ("all pages are read if something does not fit, and one line says why", whole),
+        ("watch proves a differential backup by what changed", watched),
+    ]
+}
+
+const FORMATS: [&[&str]; 3] = [&["--format", "text"], &["--format", "json"], &["--tableresults"]];
+const KEEP: [&str; 6] = ["--history", "h.db", "--keep-parts", "1GB", "--part-pages", "8"];
+const USE: [&str; 2] = ["--history", "h.db"];
+
+fn check(folder: &Path, paths: &[&str], options: &[&str]) -> Output {
+    mdfsck(folder, &[&["check"], paths, &["--progress", "none"], options].concat())
+}
+
+/// Makes the backups of a database in use, and a ledger of its full backup.
+fn chain(folder: &Path, name: &str, options: &[&str]) -> Result<Vec<String>, Failed> {
+    let sets = "full,diff,log,diff";
+    let made = mdfsck(folder, &[&["lab", "chain", name, "--sets", sets, "--transactions", "40"], options].concat());
+    ensure(made.status.success(), text(&made.stderr))?;
+    let mut files: Vec<String> = fs::read_dir(folder.join(name))?
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .filter(|file| !file.ends_with(".json"))
+        .map(|file| format!("{name}/{file}"))
+        .collect();
+    files.sort();
+    let base: Vec<&str> = files.iter().filter(|file| file.contains("_full")).map(String::as_str).collect();
+    let kept = check(folder, &base, &KEEP);
+    ensure(kept.status.code() == Some(0), text(&kept.stderr))?;
+    Ok(files)
+}
+
+/// The files of some sets.
+fn of<'f>(files: &'f [String], sets: &[&str]) -> Vec<&'f str> {
+    let is_of = |file: &&str| sets.iter().any(|set| file.contains(set));
+    files.iter().map(String::as_str).filter(is_of).collect()
+}
+
+/// The output without the lines that contain the cost of a run.
+fn results(output: &Output) -> String {
+    let costs = [r#"{"kind":"statistics""#, r#"{"kind":"summary""#];
+    let stdout = text(&output.stdout);
+    stdout.lines().filter(|line| !costs.iter().any(|start| line.starts_with(start))).collect::<Vec<_>>().join("\n")
+}
+
+/// The summary of a check with --json, without what depends on the way, and what it says about the way.
+fn summary(output: &Output) -> Result<(Value, Value, Value), Failed> {
+    let stdout = text(&output.stdout);
+    let last = stdout.lines().last().ok_or_else(|| format!("no line: {}", text(&output.stderr)))?;
+    let mut summary: Value = serde_json::from_str(last)?;
+    let (by_change, why) = (summary["by_change"].take(), summary["not_by_change"].take());
+    for cost in ["seconds", "phases", "memory_peak", "memory_granted", "spilled", "pages_read"] {
+        summary[cost].take();
+    }
+    Ok((summary, by_change, why))
+}
+
+fn only_changes(folder: &Path) -> Result<(), Failed> {
+    for (name, options) in [
+        ("plain", &["--seed", "3", "--checksum"][..]),
+        ("packed", &["--seed", "4", "--compressed", "--stripes", "2"]),
+    ] {
+        let files = chain(folder, name, options)?;
+        for sets in [&["_full", "02_diff"][..], &["_full", "02_diff", "03_log"], &["_full", "04_diff"]] {
+            let paths = of(&files, sets);
+            for format in FORMATS {
+                let (whole, by_change) = (check(folder, &paths, format), check(folder, &paths, &[format, &USE].concat()));
+                ensure(results(&whole) == results(&by_change), format!("{sets:?} {format:?}"))?;
+                ensure(whole.status == by_change.status, format!("{sets:?}: {:?}", by_change.status))?;
+                let said = text(&by_change.stderr);
+                ensure(said.contains("proven by change: ") && said.contains("base: Database of "), said)?;
+            }
+            let whole = summary(&check(folder, &paths, &["--json"]))?;
+            let (of_change, by_change, why) = summary(&check(folder, &paths, &[&USE[..], &["--json", "--readers", "1"]].concat()))?;
+            ensure(whole.0 == of_change && why.is_null(), format!("{} {of_change}", whole.0))?;
+            let number = |name: &str| by_change[name].as_u64().unwrap_or_default();
+            ensure(number("bytes_kept") > 500_000 && number("ranges") > number("ranges_swept"), by_change.to_string())?;
+            let reasons = by_change["reasons"].as_object().into_iter().flatten();
+            let swept: u64 = reasons.filter_map(|(_, count)| count.as_u64()).sum();
+            ensure(swept == number("ranges_swept"), by_change.to_string())?;
+        }
+    }
+    let listed = mdfsck(folder, &["history", "h.db", "ledgers", "--json"]);
+    let lines = text(&listed.stdout);
+    ensure(lines.lines().count() == 2 && lines.matches(r#""not_usable":null"#).count() == 2, lines)?;
+    let listed = text(&mdfsck(folder, &["history", "h.db", "ledgers"]).stdout);
+    ensure(listed.contains("full backup") && listed.matches("usable").count() == 2, listed)
+}
+
+fn alone(folder: &Path) -> Result<(), Failed> {
+    let files = chain(folder, "c", &["--seed", "3"])?;
+    let base = of(&files, &["_full"]);
+    let expected = summary(&check(folder, &base, &["--json"]))?.0;
+    for options in [&USE[..], &KEEP] {
+        let (found, by_change, why) = summary(&check(folder, &base, &[options, &["--json"]].concat()))?;
+        ensure(found == expected && by_change.is_null() && why.is_null(), by_change.to_string())?;
+    }
+    Ok(())
+}
+
+/// The dates at which the pages of the database were read.
+fn read_dates(folder: &Path) -> Result<Vec<String>, Failed> {
+    let covered = text(&mdfsck(folder, &["history", "h.db", "coverage", "--json"]).stdout);
+    let line: Value = serde_json::from_str(covered.lines().next().ok_or("no line")?)?;
+    let text = line.to_string();
+    Ok(text.split('"').filter(|word| word.starts_with("20") && word.contains('T')).map(str::to_owned).collect())
+}
+
+fn dates(folder: &Path) -> Result<(), Failed> {
+    let files = chain(folder, "c", &["--seed", "3"])?;
+    let before = read_dates(folder)?;
+    let output = check(folder, &of(&files, &["_full", "02_diff"]), &[&USE[..], &["--json"]].concat());
+    ensure(summary(&output)?.1["bytes_kept"].as_u64() > Some(0), text(&output.stdout))?;
+    let after = read_dates(folder)?;
+    let oldest = |dates: &[String]| dates.iter().min().cloned();
+    ensure(oldest(&before).is_some() && oldest(&before) == oldest(&after), format!("{before:?} {after:?}"))
+}
+
+fn whole(folder: &Path) -> Result<(), Failed> {
+    let files = chain(folder, "c", &["--seed", "3"])?;
+    let paths = of(&files, &["_full", "02_diff"]);
+    let expected = results(&check(folder, &paths, &["--json"]));
+    let why = |options: &[&str]| -> Result<String, Failed> {
+        let (_, by_change, why) = summary(&check(folder, &paths, &[&USE[..], &["--json"], options].concat()))?;
+        ensure(by_change.is_null(), by_change.to_string())?;
+        Ok(why.as_str().unwrap_or_default().to_owned())
+    };
+    ensure(why(&["--physical-only"])?.contains("--physical-only"), "physical only")?;
+    ensure(why(&["--constraints"])?.contains("--constraints"), "constraints")?;
+    ensure(why(&["--table", "no.such.table"]).is_err(), "a usage error")?;
+    // The full backup is another file now.
+    let base = folder.join(of(&files, &["_full"])[0]);
+    let bytes = fs::read(&base)?;
+    fs::write(&base, &bytes)?;
+    let output = check(folder, &paths, &[&USE[..], &["--json"]].concat());
+    ensure(results(&output) == expected, "the report of a whole check")?;
+    ensure(text(&output.stderr).contains("all pages were read: ") && text(&output.stderr).contains("was changed"), text(&output.stderr))?;
+    let listed = text(&mdfsck(folder, &["history", "h.db", "ledgers"]).stdout);
+    ensure(listed.contains("not usable: "), listed)?;
+    // Something else is in the place of the ledger.
+    let folder_of_ledgers = folder.join("h.db.parts");
+    for ledger in fs::read_dir(&folder_of_ledgers)? {
+        fs::write(ledger?.path(), b"something else")?;
+    }
+    let output = check(folder, &paths, &[&USE[..], &["--json"]].concat());
+    ensure(results(&output) == expected && !summary(&output)?.2.is_null(), text(&output.stderr))?;
+    // A new check of the full backup replaces it.
+    check(folder, &of(&files, &["_full"]), &KEEP);
+    let output = check(folder, &paths, &[&USE[..], &["--json"]].concat());
+    ensure(results(&output) == expected && !summary(&output)?.1.is_null(), text(&output.stderr))?;
+    let refused = mdfsck(folder, &["check", "c", "--keep-parts", "1GB"]);
+    ensure(refused.status.code() == Some(8) && text(&refused.stderr).contains("--history"), text(&refused.stderr))
+}
+
+fn watched(folder: &Path) -> Result<(), Failed> {
+    let made = mdfsck(folder, &["lab", "chain", "c", "--sets", "full,diff", "--transactions", "40", "--seed", "3"]);
+    ensure(made.status.success(), text(&made.stderr))?;
+    fs::create_dir(folder.join("b"))?;
+    let watch = ["watch", "b", "--history", "h.db", "--once", "--settle", "0s", "--keep-parts", "1GB"];
+    fs::copy(folder.join("c/01_full.bak"), folder.join("b/full.bak"))?;
+    let first = mdfsck(folder, &watch);
+    ensure(first.status.code() == Some(0), text(&first.stderr))?;
+    ensure(fs::read_dir(folder.join("h.db.parts"))?.count() == 1, "one ledger")?;
+    fs::copy(folder.join("c/02_diff.bak"), folder.join("b/diff.bak"))?;
+    let second = mdfsck(folder, &watch);
+    ensure(second.status.code() == Some(0), text(&second.stderr))?;
+    ensure(text(&second.stderr).contains("proven by change: "), text(&second.stderr))
+}
