@@ -106,7 +106,8 @@ pub struct Commit {
     pub changes: Vec<RowChange>,
 }
 
-/// A row before and after a transaction that changed it.
+/// A row before and after a transaction that changed it. Its values are those of the columns that the table had then. If
+/// a transaction added or dropped a column, it changed all rows of the table.
 #[derive(Clone, Debug)]
 pub struct RowChange {
     /// The table, as a position in [`Chain::tables`].

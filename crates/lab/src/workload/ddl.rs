@@ -16,6 +16,7 @@ use super::engine::{By, Engine};
 use super::journal::Step;
 use super::session::MOST_OPEN;
 use super::table::{Counts, Live, Rowset, TableState};
+use crate::ids::PageId;
 
 /// The percentage of DDL transactions that are rolled back at once. `OPEN_OR_ROLLED_BACK` is the percentage of these and
 /// of those that stay open while other transactions run.
@@ -184,10 +185,15 @@ impl<'a> Engine<'a> {
         self.find_catalog_rows();
     }
 
-    /// Inserts rows into a table in a transaction of its own.
+    /// Inserts rows into a table in a transaction of its own. If the table has a LOB unit without pages, at least one row
+    /// has a long value, because the rollback of a later transaction that makes the first page of the unit leaves extents
+    /// that recovery cannot find.
     fn insert_rows(&mut self, table: usize, rows: u64) -> Step {
         let number = self.begin("INSERT", false)?;
         for _ in 0..rows {
+            self.insert(number, table)?;
+        }
+        while self.tables[table].lob.is_some_and(|(lob, _)| self.rowsets[lob].iam == PageId::NONE) {
             self.insert(number, table)?;
         }
         self.commit(number)

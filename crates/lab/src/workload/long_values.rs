@@ -3,6 +3,7 @@
 
 use super::engine::{By, Engine};
 use super::entry::Edit;
+use super::first_page::{FIRST_PAGE, ROOT_PAGE};
 use super::journal::Step;
 use super::key::row_id;
 use crate::ids::{PageId, RowId};
@@ -89,8 +90,16 @@ impl Engine<'_> {
         }
         // A tree page always counts as full. A page that the fragment does not fill gets its fullness later.
         let is_full = kind == page_type::TEXT_TREE || fullness(bytes + 2) == FULL;
+        let is_first = self.rowsets[rowset].iam == PageId::NONE;
+        if is_first {
+            self.add_chain(by, rowset)?;
+        }
         let page = self.allocate(by, rowset, if is_full { FULL } else { 0 })?;
         self.format_as(by, rowset, page, (kind, 0), Default::default())?;
+        if is_first {
+            self.change_pointer(by, rowset, FIRST_PAGE, page)?;
+            self.change_pointer(by, rowset, ROOT_PAGE, page)?;
+        }
         self.rowsets[rowset].pages.push(page);
         Ok(page)
     }

@@ -288,15 +288,20 @@ impl Engine<'_> {
     /// the transaction's previous record.
     pub(super) fn mark_formatted(&mut self, by: By, entry: Entry, fresh: Frame) -> Step {
         let page = entry.page;
+        let before = self.pool.frame(page).clone();
         if let By::Transaction(number) = by
             && let Some(transaction) = self.open.get(&number)
         {
             let last = transaction.last;
-            let mut blank = self.pool.frame(page).clone();
+            let mut blank = before.clone();
             blank.set_lsn(last);
             self.pool.replace(page, blank);
         }
-        self.change(by, entry, Undo::Nothing, |frame| *frame = fresh)?;
-        Ok(())
+        let done = self.change(by, entry, Undo::Nothing, |frame| *frame = fresh);
+        if done.is_err() {
+            // The run stops before this record, so the page keeps its LSN.
+            self.pool.replace(page, before);
+        }
+        done.map(|_| ())
     }
 }

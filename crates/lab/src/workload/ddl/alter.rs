@@ -26,13 +26,14 @@ fn droppable(table: &Table) -> Vec<usize> {
     if kept().count() <= LEAST_COLUMNS {
         return Vec::new();
     }
-    kept().map(|(at, _)| at).filter(|&at| at > 0 && !is_in(at)).collect()
+    // The long values of a dropped LOB column would stay.
+    kept().filter(|&(at, column)| at > 0 && !column.ty.is_lob() && !is_in(at)).map(|(at, _)| at).collect()
 }
 
 impl Engine<'_> {
     /// ALTER TABLE ADD of a nullable column. Rows that exist lack the column, so that it is NULL in them.
     pub(super) fn add_column(&mut self) -> Step {
-        let fits = |state: &super::TableState<'_>| state.lob.is_none() && state.table.columns.len() < MOST_COLUMNS;
+        let fits = |state: &super::TableState<'_>| state.table.columns.len() < MOST_COLUMNS;
         let Some(table) = self.any_table(0, fits) else { return Ok(()) };
         let text = |most| Values::Text { least: 0, most };
         let number = |high| Values::Uniform { low: 0, high };
@@ -51,7 +52,7 @@ impl Engine<'_> {
 
     /// ALTER TABLE DROP COLUMN. Rows that exist keep the bytes of the column.
     pub(super) fn drop_column(&mut self) -> Step {
-        let fits = |state: &super::TableState<'_>| state.lob.is_none() && !droppable(&state.table).is_empty();
+        let fits = |state: &super::TableState<'_>| !droppable(&state.table).is_empty();
         let Some(table) = self.any_table(0, fits) else { return Ok(()) };
         let columns = droppable(&self.tables[table].table);
         let at = columns[self.dice.below(columns.len() as u64) as usize];

@@ -23,20 +23,24 @@ pub(super) const FIRST_TABLES: usize = 6;
 /// The most tables that exist at the same time because DDL made them.
 const MOST_MADE: usize = 12;
 
-/// The shape of a table: a heap, a clustered index with a unique key, or one whose rows need uniquifiers.
+/// The shape of a table: a heap, a clustered index with a unique key and one with long values as well, or a clustered
+/// index whose rows need uniquifiers.
 fn shape(number: u64, kind: u64) -> Table {
     let name = format!("made_{number}");
     let text = |least, most| Values::Text { least, most };
-    let columns = vec![
+    let mut columns = vec![
         Column::new("id", SqlType::INT, Values::Serial { start: 1, step: 1 }),
         Column::new("kind", SqlType::INT, Values::Uniform { low: 1, high: 25 }),
         Column::new("label", SqlType::varchar(120), text(5, 110)),
         Column::new("amount", SqlType::BIGINT, Values::Uniform { low: 0, high: 1 << 40 }).nullable(20),
         Column::new("comment", SqlType::nvarchar(90), text(0, 80)).nullable(35),
     ];
+    if kind == 2 {
+        columns.push(Column::new("body", SqlType::VARCHAR_MAX, text(10, 30_000)).nullable(10));
+    }
     let clustered = match kind {
         0 => None,
-        1 => Some(Index::on(&format!("pk_{name}"), &[0]).primary_key()),
+        1 | 2 => Some(Index::on(&format!("pk_{name}"), &[0]).primary_key()),
         _ => Some(Index::on(&format!("cx_{name}"), &[1])),
     };
     let second =
@@ -61,7 +65,7 @@ impl Engine<'_> {
             return self.drop_table();
         }
         self.made += 1;
-        let (kind, end) = (self.dice.below(3), self.any_end(false));
+        let (kind, end) = (self.dice.below(4), self.any_end(false));
         let number = self.begin("CREATE TABLE", false)?;
         let Some(table) = self.add_table(shape(self.made, kind)) else { return self.roll_back(number) };
         self.changing.insert(number, Altered { table, before: None, rowsets: Vec::new(), to_free: Vec::new() });
@@ -85,17 +89,23 @@ impl Engine<'_> {
         let ids = TableIds { object, key, defaults: vec![None; table.columns.len()] };
         let (base, count) = (self.rowsets.len(), table.indexes.len());
         let is_heap = table.clustered.is_none();
-        for (at, layout) in layouts(&table, &system.description).into_iter().enumerate() {
+        let lob = table.columns.iter().position(|column| column.ty.is_lob());
+        let mut layouts = layouts(&table, &system.description);
+        // The LOB unit belongs to the rowset of the heap or clustered index.
+        layouts.extend(lob.and_then(|_| layouts.first().cloned()));
+        let id = system.ids.rowset();
+        for (at, layout) in layouts.into_iter().enumerate() {
+            let is_lob = at > count;
             self.rowsets.push(Rowset {
-                id: system.ids.rowset(),
+                id: if at == 0 || is_lob { id } else { system.ids.rowset() },
                 unit: UnitId(system.ids.unit()),
                 object,
                 root: PageId::NONE,
                 iam: PageId::NONE,
                 keys: KeyLayout::new(layout, table.columns.len()),
-                is_base: at == 0,
-                is_heap: at == 0 && is_heap,
-                is_lob: false,
+                is_base: at == 0 || is_lob,
+                is_heap: at == 0 && is_heap || is_lob,
+                is_lob,
                 is_gone: false,
                 pages: Vec::new(),
                 extents: Vec::new(),
@@ -112,7 +122,7 @@ impl Engine<'_> {
             is_dropped: false,
             base,
             indexes: (base + 1..=base + count).collect(),
-            lob: None,
+            lob: lob.map(|column| (base + 1 + count, column)),
             rows: BTreeMap::new(),
             settled: BTreeMap::new(),
             next: 0,

@@ -62,7 +62,7 @@ impl Engine<'_> {
     /// truncate a table and roll back: only allocations are logged, not rows.
     pub(super) fn truncate_table(&mut self) -> Step {
         let from = if self.dice.chance(60) { super::create::FIRST_TABLES } else { 0 };
-        let Some(table) = self.any_table(from, |state| !state.rows.is_empty() && state.lob.is_none()) else {
+        let Some(table) = self.any_table(from, |state| !state.rows.is_empty()) else {
             return Ok(());
         };
         let number = self.begin_ddl("TRUNCATE TABLE", table)?;
