@@ -270,7 +270,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             let mut file = writer.file;
             file.sync_data()?;
             let [first, second] = SLOTS;
-            file.seek(SeekFrom::Start(if slot.sequence % 2 == 0 { first } else { second }))?;
+            file.seek(SeekFrom::Start(if slot.sequence.is_multiple_of(2) { first } else { second }))?;
             file.write_all(&slot.to_bytes())?;
             file.sync_data()
         };

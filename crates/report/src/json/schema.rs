@@ -18,7 +18,7 @@ use super::{
 /// Every line that a command writes to stdout.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, clippy::large_enum_variant, reason = "only its schema is used")]
+#[expect(dead_code, reason = "only its schema is used")]
 enum AnyLine {
     Line(lines::Line<'static>),
     Log(log::LogLine<'static>),

@@ -10,9 +10,12 @@ use super::*;
 use crate::basis::progress::Silent;
 use crate::run::facts::tests::{database_of_lab, said};
 
-/// A ledger in memory. Each run has its names and its parts.
+/// The names and the parts that a run has kept.
+type KeptRun = (Vec<u8>, Vec<(PartKey, Vec<u8>)>);
+
+/// A ledger in memory.
 struct Memory {
-    runs: Mutex<Vec<(Vec<u8>, Vec<(PartKey, Vec<u8>)>)>>,
+    runs: Mutex<Vec<KeptRun>>,
     /// The number of runs that are given back.
     given: usize,
 }
