@@ -66,22 +66,23 @@ fn summary(output: &Output) -> Result<(Value, Value, Value), Failed> {
 }
 
 fn only_changes(folder: &Path) -> Result<(), Failed> {
-    for (name, options) in [
-        ("plain", &["--seed", "3", "--checksum"][..]),
-        ("packed", &["--seed", "4", "--compressed", "--stripes", "2"]),
-    ] {
+    for (name, options) in
+        [("plain", &["--seed", "3", "--checksum"][..]), ("packed", &["--seed", "4", "--compressed", "--stripes", "2"])]
+    {
         let files = chain(folder, name, options)?;
         for sets in [&["_full", "02_diff"][..], &["_full", "02_diff", "03_log"], &["_full", "04_diff"]] {
             let paths = of(&files, sets);
             for format in FORMATS {
-                let (whole, by_change) = (check(folder, &paths, format), check(folder, &paths, &[format, &USE].concat()));
+                let (whole, by_change) =
+                    (check(folder, &paths, format), check(folder, &paths, &[format, &USE].concat()));
                 ensure(results(&whole) == results(&by_change), format!("{sets:?} {format:?}"))?;
                 ensure(whole.status == by_change.status, format!("{sets:?}: {:?}", by_change.status))?;
                 let said = text(&by_change.stderr);
                 ensure(said.contains("proven by change: ") && said.contains("base: Database of "), said)?;
             }
             let whole = summary(&check(folder, &paths, &["--json"]))?;
-            let (of_change, by_change, why) = summary(&check(folder, &paths, &[&USE[..], &["--json", "--readers", "1"]].concat()))?;
+            let (of_change, by_change, why) =
+                summary(&check(folder, &paths, &[&USE[..], &["--json", "--readers", "1"]].concat()))?;
             ensure(whole.0 == of_change && why.is_null(), format!("{} {of_change}", whole.0))?;
             let number = |name: &str| by_change[name].as_u64().unwrap_or_default();
             ensure(number("bytes_kept") > 500_000 && number("ranges") > number("ranges_swept"), by_change.to_string())?;
@@ -144,7 +145,10 @@ fn whole(folder: &Path) -> Result<(), Failed> {
     fs::write(&base, &bytes)?;
     let output = check(folder, &paths, &[&USE[..], &["--json"]].concat());
     ensure(results(&output) == expected, "the report of a whole check")?;
-    ensure(text(&output.stderr).contains("all pages were read: ") && text(&output.stderr).contains("was changed"), text(&output.stderr))?;
+    ensure(
+        text(&output.stderr).contains("all pages were read: ") && text(&output.stderr).contains("was changed"),
+        text(&output.stderr),
+    )?;
     let listed = text(&mdfsck(folder, &["history", "h.db", "ledgers"]).stdout);
     ensure(listed.contains("not usable: "), listed)?;
     // Something else is in the place of the ledger.

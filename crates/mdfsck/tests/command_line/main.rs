@@ -14,9 +14,9 @@ mod browser;
 #[cfg(feature = "lab")]
 mod carve;
 #[cfg(feature = "lab")]
-mod changes;
-#[cfg(feature = "lab")]
 mod chains;
+#[cfg(feature = "lab")]
+mod changes;
 #[cfg(feature = "lab")]
 mod compare;
 mod database;
