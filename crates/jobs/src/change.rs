@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use check::Progress;
@@ -70,17 +71,26 @@ pub fn check(
     (listener, started): (&dyn Progress, SystemTime),
 ) -> Result<Report, Failure> {
     let whole = || check_pages(request, what, source, prepared, listener);
+    // A watcher proves a log backup by change, or reads only its blocks.
+    let refused = |why: &str| {
+        let reason = request.only_by_change.as_ref()?;
+        *reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+        Some(Failure::quiet())
+    };
     let (Some(history), Some(before), Input::Backups(backups)) = (&request.results.history, before, input) else {
-        return whole();
+        return refused("there is no history").map_or_else(whole, Err);
     };
     let why = match Opened::of(request, (history, before), &backups.pages) {
-        Ok(None) => return whole(),
+        Ok(None) => return refused("there is no ledger of the full backup").map_or_else(whole, Err),
         Ok(Some(opened)) => match opened.check(request, (source, prepared), (listener, started)) {
             Ok(report) => return Ok(report),
             Err(why) => why,
         },
         Err(why) => why,
     };
+    if let Some(failure) = refused(&why) {
+        return Err(failure);
+    }
     // What an attempt has noted about the container is of no use to a whole check.
     backups.pages.forget_seen();
     Ok(Report { change: Some(Change::Whole(why)), ..whole()? })
@@ -109,6 +119,9 @@ impl<'a> Opened<'a> {
                 .map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
         };
         let path = path_of(history, &guid);
+        if request.only_by_change.is_some() && !path.exists() {
+            return Ok(None);
+        }
         let is_alone = pages.sets().len() == 1;
         // A full backup alone is always read whole, so that a second check of it finds pages that went bad since.
         let is_used = !is_alone && path.exists();
@@ -232,6 +245,11 @@ fn why(error: &PartsError) -> String {
         }
         error => error.to_string(),
     }
+}
+
+/// Whether there is a ledger of a set.
+pub fn has_ledger(history: &Path, set: &str) -> bool {
+    path_of(history, set).exists()
 }
 
 /// The path of the ledger of a set.

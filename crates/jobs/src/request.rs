@@ -6,6 +6,7 @@ mod results;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use findings::Readers;
@@ -47,6 +48,8 @@ pub struct Request {
     pub batches: u16,
     /// The most bytes of the ledgers beside the history; `None` if the parts of the check are not kept.
     pub keep_parts: Option<u64>,
+    /// Ends the check without a report if it cannot be made by change, and puts the reason here.
+    pub only_by_change: Option<Arc<Mutex<Option<String>>>>,
     /// For tests: the number of pages in a range whose parts are kept.
     pub part_pages: Option<u32>,
     /// How long a damaged page must stay the same if its file changes during the check; `None` for the default.
@@ -248,6 +251,7 @@ impl Request {
             spool_limit: SPOOL_LIMIT_BYTES,
             batches: 1,
             keep_parts: None,
+            only_by_change: None,
             part_pages: None,
             settle_page: None,
             run: RunOptions::default(),

@@ -49,6 +49,7 @@ impl From<&CheckArguments> for Request {
             batches: *batches,
             settle_page: *settle_page,
             keep_parts: *keep_parts,
+            only_by_change: None,
             part_pages: *part_pages,
             run: run.into(),
             windows: windows.into(),

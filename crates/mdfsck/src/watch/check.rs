@@ -4,13 +4,13 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use history::queue::{Claim, Item, Kind, Verdict};
 use history::{FailedRun, History};
 use jobs::failure::Failure;
-use jobs::keep;
+use jobs::{change, keep};
 use jobs::request::{ProgressKind, Request, Watch};
 use jobs::spread::Spread;
 use jobs::spread::What;
@@ -28,6 +28,9 @@ use crate::many::side_by_side;
 use crate::one::{self, Out};
 use crate::parted::HandedOut;
 use crate::speaker::{About, speaking_of, warn};
+
+/// The most files of a restore that a watcher opens to prove a log backup.
+const MOST_FILES: usize = 1000;
 
 /// The options and limits that apply to all checks of a watcher.
 pub(super) struct Checker<'a> {
@@ -263,8 +266,73 @@ impl<'a> Checker<'a> {
         }
         match damaged.or(gap).or(unplaced).or(short).or(lost).or(labels).or_else(|| mark.doubt.clone()) {
             Some(doubt) => self.finish(history, mark, Verdict::Unknown, &doubt),
+            None if self.is_proven(history, item, mark)? => Ok(()),
             None => self.finish(history, mark, Verdict::Sound, ""),
         }
+    }
+
+    /// Proves the state of the database at the end of a log backup, if a ledger of its full backup exists: only what has
+    /// changed is read. Returns whether the check has recorded its result. If the state cannot be proven in this way,
+    /// only the blocks of the log backup count, as without a ledger.
+    fn is_proven(&self, history: &History, item: &Item, mark: &Arc<Mark>) -> Result<bool, Failure> {
+        let Some(paths) = self.restored_by(history, item)? else { return Ok(false) };
+        let mut media = Vec::new();
+        for path in &paths {
+            // A file that is gone or cannot be read is no fault of this log backup.
+            let Ok(read) = backup::media(path) else { return Ok(false) };
+            media.push(read);
+        }
+        let plans = backup::plan(&media, &SetChoice::Newest, Until::End, &|_: &Path| false);
+        let is_last = |sets: &Vec<ChainSet>| sets.last().is_some_and(|last| last.set.guid == item.found.set_guid);
+        let Some(sets) = plans.into_iter().flat_map(|plan| plan.restores).find(is_last) else { return Ok(false) };
+        let choice = SetChoice::All;
+        let what = What { named: &paths, choice: &choice, sets: Some(&sets), place: None, spread: Spread::None };
+        let why = Arc::new(Mutex::new(None));
+        let done = self.within_share(mark, &what, |arguments| {
+            let (mut sink, mut unwritten) = (io::sink(), None);
+            let arguments = Request { only_by_change: Some(Arc::clone(&why)), ..arguments.clone() };
+            one::check(&arguments, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))).map(drop)
+        });
+        let why = why.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (done, why) {
+            (Ok(()), _) => Ok(true),
+            (Err(_), Some(why)) => {
+                warn(format!("only the blocks of this log backup were read: {why}"));
+                Ok(false)
+            }
+            (Err(failure), None) => Err(failure),
+        }
+    }
+
+    /// The files of the newest full backup with a ledger, of its newest differential backup, and of the log backups up
+    /// to this one. `None` if there is no such full backup.
+    fn restored_by(&self, history: &History, item: &Item) -> Result<Option<Vec<PathBuf>>, Failure> {
+        if self.watch.keep_parts.is_none() {
+            return Ok(None);
+        }
+        let all = history.backups().map_err(|error| Failure::from(&error))?;
+        let replicas = self.watch.naming.replicas;
+        let is_before = |one: &&Item| {
+            one.database(replicas) == item.database(replicas)
+                && !one.is_lost()
+                && (one.id == item.id || one.found.taken_at <= item.found.taken_at)
+        };
+        let before: Vec<&Item> = all.iter().filter(is_before).collect();
+        let has_ledger = |one: &Item| {
+            let set = one.found.set_guid.as_deref();
+            set.is_some_and(|set| change::has_ledger(&self.watch.history, set))
+        };
+        let full = before.iter().rev().find(|one| one.found.kind == Kind::Full && has_ledger(one));
+        let Some(full) = full else { return Ok(None) };
+        let is_on_it = |one: &&&Item| one.found.kind == Kind::Differential && one.found.base == full.found.paths;
+        let differential = before.iter().rev().find(is_on_it);
+        let from = differential.unwrap_or(full);
+        let logs = before.iter().filter(|one| one.found.kind == Kind::Log && one.found.taken_at >= from.found.taken_at);
+        let sets = std::iter::once(full).chain(differential).chain(logs);
+        let mut paths: Vec<PathBuf> = sets.flat_map(|set| &set.found.paths).map(PathBuf::from).collect();
+        paths.sort();
+        paths.dedup();
+        Ok(Some(paths).filter(|paths| paths.len() <= MOST_FILES))
     }
 
     fn failed(&self, history: &mut History, item: &Item, claim: &Claim, failure: &Failure) -> history::Result<()> {

@@ -11,7 +11,7 @@ pub(super) fn with_changes() -> Vec<(&'static str, Test)> {
         ("a full backup alone is read whole, however often it is checked", alone),
         ("pages that were not read keep their dates", dates),
         ("all pages are read if something does not fit, and one line says why", whole),
-        ("watch proves a differential backup by what changed", watched),
+        ("watch proves differential and log backups by what changed", watched),
     ]
 }
 
@@ -167,7 +167,7 @@ fn whole(folder: &Path) -> Result<(), Failed> {
 }
 
 fn watched(folder: &Path) -> Result<(), Failed> {
-    let made = mdfsck(folder, &["lab", "chain", "c", "--sets", "full,diff", "--transactions", "40", "--seed", "3"]);
+    let made = mdfsck(folder, &["lab", "chain", "c", "--sets", "full,diff,log", "--transactions", "40", "--seed", "3"]);
     ensure(made.status.success(), text(&made.stderr))?;
     fs::create_dir(folder.join("b"))?;
     let watch = ["watch", "b", "--history", "h.db", "--once", "--settle", "0s", "--keep-parts", "1GB"];
@@ -178,5 +178,16 @@ fn watched(folder: &Path) -> Result<(), Failed> {
     fs::copy(folder.join("c/02_diff.bak"), folder.join("b/diff.bak"))?;
     let second = mdfsck(folder, &watch);
     ensure(second.status.code() == Some(0), text(&second.stderr))?;
-    ensure(text(&second.stderr).contains("proven by change: "), text(&second.stderr))
+    ensure(text(&second.stderr).contains("proven by change: "), text(&second.stderr))?;
+    fs::copy(folder.join("c/03_log.trn"), folder.join("b/log.trn"))?;
+    let third = mdfsck(folder, &watch);
+    ensure(third.status.code() == Some(0), text(&third.stderr))?;
+    ensure(text(&third.stderr).contains("proven by change: Transaction Log of "), text(&third.stderr))?;
+    // Without its ledger, the state cannot be proven, and the blocks of the next log backup are read.
+    let runs = |folder: &Path| text(&mdfsck(folder, &["history", "h.db", "runs", "--json"]).stdout).lines().count();
+    ensure(runs(folder) == 3, "a run for each backup")?;
+    fs::remove_dir_all(folder.join("h.db.parts"))?;
+    fs::copy(folder.join("c/03_log.trn"), folder.join("b/again.trn"))?;
+    let fourth = mdfsck(folder, &watch);
+    ensure(fourth.status.code() == Some(0) && !text(&fourth.stderr).contains("proven"), text(&fourth.stderr))
 }
