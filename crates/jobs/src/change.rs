@@ -252,8 +252,8 @@ pub fn has_ledger(history: &Path, set: &str) -> bool {
     path_of(history, set).exists()
 }
 
-/// The path of the ledger of a set.
-fn path_of(history: &Path, set: &str) -> PathBuf {
+/// The path of the ledger of a full backup, given the GUID of its set.
+pub fn path_of(history: &Path, set: &str) -> PathBuf {
     let name: String = set.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
     folder(history).join(name).with_extension(EXTENSION)
 }

@@ -145,6 +145,19 @@ impl Workload {
     /// Runs the workload through a list of events. In addition to the steps of [`Self::chain`], this list may contain
     /// restores of the database.
     pub fn story(&self, events: &[Event], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
+        self.spoiled_story(events, options, folder, &mut |_, _, _| Ok(()))
+    }
+
+    /// Runs the workload through a list of events like [`Self::story`], and passes the data files of each backup to
+    /// `spoil`, which may damage them before they are copied: the number of the backup from 0, its kind, and the files.
+    /// The database itself stays sound.
+    pub fn spoiled_story(
+        &self,
+        events: &[Event],
+        options: ChainOptions,
+        folder: &Path,
+        spoil: &mut dyn FnMut(usize, SetKind, &[PathBuf]) -> std::io::Result<()>,
+    ) -> Result<Chain, LabError> {
         let kinds = || events.iter().filter(|event| matches!(event, Event::BackUp(_)));
         if kinds().next() != Some(&Event::BackUp(SetKind::Full)) {
             return Err(LabError::Description("a chain of backups begins with a full one".to_owned()));
@@ -189,6 +202,7 @@ impl Workload {
             let copied = engine.back_up(kind).map_err(full)?;
             let work = tempfile::tempdir().map_err(|source| LabError::Io { path: folder.to_owned(), source })?;
             let files = self.base.write_files(&copied.pages, work.path())?;
+            spoil(sets.len(), kind, &files).map_err(|source| LabError::Io { path: work.path().to_owned(), source })?;
             let set = LiveSet {
                 kind: copied.kind,
                 files: &files,
