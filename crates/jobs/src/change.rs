@@ -137,7 +137,9 @@ impl<'a> Opened<'a> {
             if let Some((then, now)) = other {
                 return Err(match then.path() == now.path() {
                     true => format!("{} since its check", changed(then.path())),
-                    false => format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display()),
+                    false => {
+                        format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display())
+                    }
                 });
             }
             if ledger.base().files.len() != files.len() || ledger.base().set != guid {

@@ -93,6 +93,9 @@ pub struct Chain {
     pub commits: Vec<Commit>,
 }
 
+/// Damages the data files of a backup. Gets the number of the backup from 0, its kind, and the files.
+pub type Spoil<'s> = dyn FnMut(usize, SetKind, &[PathBuf]) -> std::io::Result<()> + 's;
+
 /// The commit of a transaction.
 #[derive(Clone, Debug)]
 pub struct Commit {
@@ -148,15 +151,14 @@ impl Workload {
         self.spoiled_story(events, options, folder, &mut |_, _, _| Ok(()))
     }
 
-    /// Runs the workload through a list of events like [`Self::story`], and passes the data files of each backup to
-    /// `spoil`, which may damage them before they are copied: the number of the backup from 0, its kind, and the files.
-    /// The database itself stays sound.
+    /// Runs the workload through a list of events like [`Self::story`]. `spoil` may damage the data files of each backup
+    /// before they are copied. The database itself stays sound.
     pub fn spoiled_story(
         &self,
         events: &[Event],
         options: ChainOptions,
         folder: &Path,
-        spoil: &mut dyn FnMut(usize, SetKind, &[PathBuf]) -> std::io::Result<()>,
+        spoil: &mut Spoil<'_>,
     ) -> Result<Chain, LabError> {
         let kinds = || events.iter().filter(|event| matches!(event, Event::BackUp(_)));
         if kinds().next() != Some(&Event::BackUp(SetKind::Full)) {

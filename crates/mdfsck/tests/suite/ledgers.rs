@@ -81,10 +81,13 @@ fn check(files: &[&Path], history: Option<&Path>, keeps: bool) -> Report {
 
 /// What a report says, without its cost.
 fn said(report: &Report) -> String {
-    let Report { rowsets, findings, demoted, not_verified, notes, read_errors, file_totals, ranges, statistics, .. } =
-        report;
+    let Report {
+        rowsets, findings, demoted, not_verified, notes, read_errors, file_totals, ranges, statistics, ..
+    } = report;
     let counts = (statistics.rows, statistics.column_values_checked, statistics.index_rows_compared);
-    format!("{rowsets:?} {findings:?} {demoted:?} {not_verified:?} {notes:?} {read_errors:?} {file_totals:?} {ranges:?} {counts:?}")
+    format!(
+        "{rowsets:?} {findings:?} {demoted:?} {not_verified:?} {notes:?} {read_errors:?} {file_totals:?} {ranges:?} {counts:?}"
+    )
 }
 
 /// Whether a report says that it was proven by change, or why not. Requires that it says one of the two.
@@ -239,7 +242,7 @@ fn page_with_rows(backups: &Backups) -> Vec<u8> {
     let pages = (10..base.files()[0].pages).map(|page| format::PageId::new(1, page));
     let same = pages.filter(|page| later.above_base(*page, 1) == Some(0));
     let page = same.filter_map(|page| base.read_page(page)).find(|bytes| is_data(bytes));
-    page.expect("a page that is kept").to_vec()
+    page.unwrap().to_vec()
 }
 
 /// Starts the program.
@@ -298,8 +301,19 @@ fn killed(folder: &Path, again: &[&str], what: &str) -> usize {
 #[test]
 fn a_check_that_is_killed_while_it_makes_its_ledger_leaves_none_or_a_whole_one() {
     let backups = Backups::new(3);
-    let arguments =
-        ["check", "01_full.bak", "--json", "--maxdop", "1", "--history", "h", "--keep-parts", "1GB", "--part-pages", "8"];
+    let arguments = [
+        "check",
+        "01_full.bak",
+        "--json",
+        "--maxdop",
+        "1",
+        "--history",
+        "h",
+        "--keep-parts",
+        "1GB",
+        "--part-pages",
+        "8",
+    ];
     let proven = killed(backups.folder.path(), &arguments, "made");
     assert!(proven < 30, "some checks were killed before they had a ledger");
 }
@@ -308,8 +322,19 @@ fn a_check_that_is_killed_while_it_makes_its_ledger_leaves_none_or_a_whole_one()
 fn a_check_that_is_killed_while_it_adds_to_a_ledger_leaves_it_as_it_was() {
     let backups = Backups::new(3);
     let folder = backups.folder.path();
-    let made =
-        ["check", "01_full.bak", "--json", "--maxdop", "1", "--history", "h", "--keep-parts", "1GB", "--part-pages", "8"];
+    let made = [
+        "check",
+        "01_full.bak",
+        "--json",
+        "--maxdop",
+        "1",
+        "--history",
+        "h",
+        "--keep-parts",
+        "1GB",
+        "--part-pages",
+        "8",
+    ];
     assert!(program(folder, &made).wait_with_output().unwrap().status.success());
     let arguments = ["check", "01_full.bak", "02_diff.bak", "--json", "--maxdop", "1", "--history", "h"];
     assert_eq!(killed(folder, &arguments, "added"), 30, "each later check had a ledger");

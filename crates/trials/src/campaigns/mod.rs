@@ -194,10 +194,8 @@ impl Campaign {
 
     /// Runs the trial with this seed. The seed determines everything that the trial does.
     pub(crate) fn trial(self, bench: &Bench, seed: u64) -> Outcome {
-        let has_own = matches!(
-            self,
-            Self::Catalogs | Self::Crashes | Self::Logs | Self::Past | Self::Change | Self::Stories
-        );
+        let has_own =
+            matches!(self, Self::Catalogs | Self::Crashes | Self::Logs | Self::Past | Self::Change | Self::Stories);
         if !has_own {
             let subject = bench.subjects.of(seed);
             if let Some(flaw) = &subject.flaw {

@@ -134,7 +134,9 @@ impl<'p> Spoiler<'p> {
                 Form::Container => continue,
                 Form::Structure => self.structure(&source, &database, &mut random),
                 Form::Byte { target, is_sealed } => {
-                    let Some(edit) = self.edit((&source, &database), (target, is_sealed), &mut random) else { continue };
+                    let Some(edit) = self.edit((&source, &database), (target, is_sealed), &mut random) else {
+                        continue;
+                    };
                     if blow.stays {
                         self.lasting.push(edit);
                     }

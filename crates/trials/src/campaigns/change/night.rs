@@ -61,6 +61,7 @@ impl Settings {
     }
 
     /// Settings under which all parts of small files are kept.
+    #[cfg(test)]
     pub(super) fn plain(part_pages: u32) -> Self {
         let without = [None; 2];
         Self { part_pages, keep_bytes: LARGE, threads: 2, is_base_left_out: false, without, stop: None }
@@ -127,7 +128,8 @@ impl<'f> Nights<'f> {
         let request = self.request(files, stop);
         self.states += 1;
         let whole = opened(&request, |opened, _| {
-            let report = jobs::judge::check_pages(opened.request, opened.what, opened.source(), opened.prepared, &Silent)?;
+            let report =
+                jobs::judge::check_pages(opened.request, opened.what, opened.source(), opened.prepared, &Silent)?;
             Ok((report, self.compare_parts(opened)))
         });
         let mut with_ledger = request.clone();
@@ -205,6 +207,7 @@ impl<'f> Nights<'f> {
             return Err(Verdict::Differs(line));
         }
         match &by_change.change {
+            None if kept.is_some() => return Err(Verdict::Broke("the ledger was not used".to_owned())),
             None => self.count("states that made a ledger", 1),
             Some(Change::Whole(why)) => self.count(&format!("states checked whole: {}", without_numbers(why)), 1),
             Some(Change::Proven(ByChange { bytes_kept, ranges, reasons, range_bytes, .. })) => {
