@@ -134,8 +134,13 @@ impl<'a> Opened<'a> {
         let ledger = if is_used {
             let ledger: Ledger<Base> = Ledger::open(&path, &BUILD, u64::MAX).map_err(|error| why(&error))?;
             let other = ledger.base().files.iter().zip(&files).find(|(then, now)| then != now);
-            if let Some((then, _)) = other {
-                return Err(format!("{} since its check", changed(then.path())));
+            if let Some((then, now)) = other {
+                return Err(match then.path() == now.path() {
+                    true => format!("{} since its check", changed(then.path())),
+                    false => {
+                        format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display())
+                    }
+                });
             }
             if ledger.base().files.len() != files.len() || ledger.base().set != guid {
                 return Err("the ledger is that of another backup".to_owned());
@@ -252,8 +257,8 @@ pub fn has_ledger(history: &Path, set: &str) -> bool {
     path_of(history, set).exists()
 }
 
-/// The path of the ledger of a set.
-fn path_of(history: &Path, set: &str) -> PathBuf {
+/// The path of the ledger of a full backup, given the GUID of its set.
+pub fn path_of(history: &Path, set: &str) -> PathBuf {
     let name: String = set.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
     folder(history).join(name).with_extension(EXTENSION)
 }

@@ -117,5 +117,11 @@ fn main() -> ExitCode {
         eprintln!("{}: {error}", path.display());
         return ExitCode::from(4);
     }
-    if tallies.iter().any(|(_, tally)| tally.failed() > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let shortfalls: Vec<_> =
+        tallies.iter().filter_map(|(campaign, tally)| Some((campaign.name(), campaign.shortfall(tally)?))).collect();
+    for (campaign, shortfall) in &shortfalls {
+        println!("FAILED {campaign}: {shortfall}");
+    }
+    let has_failed = !shortfalls.is_empty() || tallies.iter().any(|(_, tally)| tally.failed() > 0);
+    if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Outcome {
     pub(crate) peak_ratio: Option<f64>,
     /// The number of variations that the trial tried, for example forms of input or executions of an entry point.
     pub(crate) executions: u64,
+    /// What the trial has counted, by its name.
+    pub(crate) figures: BTreeMap<String, u64>,
 }
 
 /// The result of a trial.
@@ -65,6 +67,7 @@ impl Outcome {
             time_ratio: None,
             peak_ratio: None,
             executions: 1,
+            figures: BTreeMap::new(),
         }
     }
 
@@ -119,6 +122,8 @@ pub(crate) struct Tally {
     pub(crate) seconds: f64,
     /// How often each excuse was used in trials with the verdict `Kept`.
     pub(crate) excuses: BTreeMap<String, u64>,
+    /// What the trials have counted, by its name.
+    pub(crate) figures: BTreeMap<String, u64>,
     /// Two numbers for each kind of damage or variation: the number of trials, and the number of trials that failed or
     /// have no finding that names the damage.
     pub(crate) kinds: BTreeMap<String, (u64, u64)>,
@@ -137,6 +142,9 @@ impl Tally {
         self.with_findings += u64::from(is_elsewhere || outcome.verdict == Verdict::Right);
         if let (Verdict::Kept, Some(excuse)) = (&outcome.verdict, &outcome.harmless) {
             *self.excuses.entry(excuse.clone()).or_default() += 1;
+        }
+        for (name, count) in &outcome.figures {
+            *self.figures.entry(name.clone()).or_default() += count;
         }
         let kind = self.kinds.entry(outcome.kind.clone()).or_default();
         kind.0 += 1;

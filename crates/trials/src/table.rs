@@ -60,6 +60,9 @@ pub(crate) fn markdown(tallies: &[(Campaign, Tally)]) -> String {
         for (excuse, trials) in &tally.excuses {
             let _ = write!(text, "\n- excused in {trials} of what was kept: {excuse}");
         }
+        for (name, count) in &tally.figures {
+            let _ = write!(text, "\n- {name}: {count}");
+        }
         let all_are_shown = tally.kinds.len() <= FEW_KINDS;
         let mut worst: Vec<_> = tally.kinds.iter().filter(|(_, (_, bad))| *bad > 0 || all_are_shown).collect();
         worst.sort_by_key(|(_, (_, bad))| std::cmp::Reverse(*bad));

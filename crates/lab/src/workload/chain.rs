@@ -93,6 +93,9 @@ pub struct Chain {
     pub commits: Vec<Commit>,
 }
 
+/// Damages the data files of a backup. Gets the number of the backup from 0, its kind, and the files.
+pub type Spoil<'s> = dyn FnMut(usize, SetKind, &[PathBuf]) -> std::io::Result<()> + 's;
+
 /// The commit of a transaction.
 #[derive(Clone, Debug)]
 pub struct Commit {
@@ -145,6 +148,18 @@ impl Workload {
     /// Runs the workload through a list of events. In addition to the steps of [`Self::chain`], this list may contain
     /// restores of the database.
     pub fn story(&self, events: &[Event], options: ChainOptions, folder: &Path) -> Result<Chain, LabError> {
+        self.spoiled_story(events, options, folder, &mut |_, _, _| Ok(()))
+    }
+
+    /// Runs the workload through a list of events like [`Self::story`]. `spoil` may damage the data files of each backup
+    /// before they are copied. The database itself stays sound.
+    pub fn spoiled_story(
+        &self,
+        events: &[Event],
+        options: ChainOptions,
+        folder: &Path,
+        spoil: &mut Spoil<'_>,
+    ) -> Result<Chain, LabError> {
         let kinds = || events.iter().filter(|event| matches!(event, Event::BackUp(_)));
         if kinds().next() != Some(&Event::BackUp(SetKind::Full)) {
             return Err(LabError::Description("a chain of backups begins with a full one".to_owned()));
@@ -189,6 +204,7 @@ impl Workload {
             let copied = engine.back_up(kind).map_err(full)?;
             let work = tempfile::tempdir().map_err(|source| LabError::Io { path: folder.to_owned(), source })?;
             let files = self.base.write_files(&copied.pages, work.path())?;
+            spoil(sets.len(), kind, &files).map_err(|source| LabError::Io { path: work.path().to_owned(), source })?;
             let set = LiveSet {
                 kind: copied.kind,
                 files: &files,

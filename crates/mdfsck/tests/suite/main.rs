@@ -9,6 +9,7 @@ mod faults;
 mod hostile_backups;
 mod imports;
 mod json_lines;
+mod ledgers;
 mod log_text;
 mod memory;
 mod moving;

@@ -3,6 +3,7 @@
 mod backups;
 mod case;
 mod catalogs;
+mod change;
 mod commands;
 mod crashes;
 mod fields;
@@ -29,7 +30,7 @@ use trials::mutate::Random;
 
 use crate::judge::judge_mutant;
 use crate::mutant::Mutant;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Outcome, Tally, Verdict};
 use crate::process::Program;
 use crate::subject::{Content, Subject, Subjects, store};
 
@@ -103,6 +104,8 @@ pub(crate) enum Campaign {
     Salvage,
     /// Databases without their beginning, or with every n-th block overwritten: their rows without a catalog
     Beginning,
+    /// States of a chain of backups, each checked by change and as a whole
+    Change,
     /// Backups that are copied, moved, damaged and repaired, as a watcher and its history report them
     Stories,
 }
@@ -125,6 +128,7 @@ impl Campaign {
             Self::Moving => "moving",
             Self::Salvage => "salvage",
             Self::Beginning => "beginning",
+            Self::Change => "change",
             Self::Stories => "stories",
         }
     }
@@ -152,6 +156,7 @@ impl Campaign {
             Self::Moving => 200,
             Self::Salvage => 60,
             Self::Beginning => 60,
+            Self::Change => 6,
             Self::Stories => 6,
         }
     }
@@ -167,7 +172,8 @@ impl Campaign {
             | Self::Past
             | Self::Moving
             | Self::Salvage
-            | Self::Beginning => 2.0,
+            | Self::Beginning
+            | Self::Change => 2.0,
             Self::Catalogs | Self::Stories => 1.0,
         }
     }
@@ -181,9 +187,16 @@ impl Campaign {
         }
     }
 
+    /// The reason why a run of the campaign has tested too little; `None` if it has not.
+    pub(crate) fn shortfall(self, tally: &Tally) -> Option<String> {
+        (self == Self::Change).then(|| change::shortfall(tally)).flatten()
+    }
+
     /// Runs the trial with this seed. The seed determines everything that the trial does.
     pub(crate) fn trial(self, bench: &Bench, seed: u64) -> Outcome {
-        if !matches!(self, Self::Catalogs | Self::Crashes | Self::Logs | Self::Past | Self::Stories) {
+        let has_own =
+            matches!(self, Self::Catalogs | Self::Crashes | Self::Logs | Self::Past | Self::Change | Self::Stories);
+        if !has_own {
             let subject = bench.subjects.of(seed);
             if let Some(flaw) = &subject.flaw {
                 bench.keep(|| subject.contents.clone());
@@ -205,6 +218,7 @@ impl Campaign {
             Self::Moving => moving::trial(bench, seed),
             Self::Salvage => salvage::trial(bench, seed),
             Self::Beginning => salvage::beginning(bench, seed),
+            Self::Change => change::trial(seed),
             Self::Stories => stories::trial(bench.program(), seed),
         }
     }

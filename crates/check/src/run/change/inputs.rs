@@ -66,7 +66,8 @@ impl Inputs {
     }
 
     /// The maps of a range and the meaning of its units. `None` if its sums cannot be kept: several units claim a page of
-    /// it, a map page could not be read, or a page belongs to a system table.
+    /// it, a map page could not be read, a page belongs to a system table, or no unit claims a page, whose content no check
+    /// verifies.
     pub(super) fn of_range(
         &self,
         context: &Context<'_>,
@@ -99,6 +100,10 @@ impl Inputs {
                 of_extent = file.extent_owner(page / EXTENT_PAGES);
             }
             let owner = of_extent.or_else(|| file.owner(page));
+            let is_surveyed = file.is_iam(page) || file.is_fixed(page);
+            if owner.is_none() && byte.is_some() && !is_surveyed {
+                return None;
+            }
             if owner != last {
                 page.hash(&mut maps);
                 maps.units(owner.as_ref());

@@ -225,6 +225,28 @@ fn a_kept_page_that_is_read_again_and_is_not_sound_any_more_ends_the_proof() {
 }
 
 #[test]
+fn a_page_that_no_unit_claims_is_in_no_kept_range() {
+    let sound = database_of_lab(0, 4 << 20);
+    let database = catalog::load(&sound);
+    let is_iam_of_user = |page: &u32| {
+        let bytes = sound.read_page(PageId::new(1, *page)).unwrap();
+        let header = *format::Page::new(&bytes).header();
+        let unit = database.unit_index(header.alloc_unit()).and_then(|at| database.rowset_of(&database.units[at]));
+        header.page_type == 10 && unit.is_some_and(|rowset| !database.is_system_table(rowset.object_id))
+    };
+    let iam = (0..sound.files()[0].pages).rfind(is_iam_of_user).unwrap();
+    let id = PageId::new(1, iam);
+    let mut bytes = *sound.read_page(id).unwrap();
+    bytes[5000] ^= 1;
+    // PFS says that the damaged page is an IAM page, but no chain leads to it any more.
+    let files = Later { files: sound.with_pages([(id, bytes)]).unwrap(), above: BTreeSet::new() };
+    let ledger = Memory::new();
+    assert_eq!(check(&files, &database, &options(), &ledger).pages_kept, 0);
+    let ledger = Memory { runs: Mutex::new(ledger.runs.into_inner().unwrap()), given: 0 }.next();
+    assert!(check(&files, &database, &options(), &ledger).pages_kept > 0);
+}
+
+#[test]
 fn a_key_comes_back_whole() {
     let range = FileRange { file_id: 3, first: 70_000, pages: 32 };
     let key = PartKey { range, above: [1; 16], maps: [2; 16], meaning: [3; 16] };

@@ -1,0 +1,314 @@
+//! The checks of one state after another: by change, with the ledger of the full backup, and as a whole.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use check::Silent;
+use check::change::{NotByChange, differing_parts};
+use findings::{ByChange, Change, Options, Report};
+use jobs::change;
+use jobs::failure::Failure;
+use jobs::input::Input;
+use jobs::inventory;
+use jobs::judge::status;
+use jobs::prepare::{Prepared, open, prepare};
+use jobs::request::{Request, stop_moment};
+use jobs::spread::{Spread, What};
+use jobs::version::BUILD;
+use lab::workload::{Chain, Commit, SetKind};
+use parts::Ledger;
+use report::{Format, View};
+use serde_json::Value;
+use source::PageSource;
+use trials::mutate::Random;
+
+use super::plan::Plan;
+use super::{Figures, PARTS_KEPT, WITH_FINDINGS};
+use crate::outcome::Verdict;
+
+/// A ledger of this size has room for everything.
+const LARGE: u64 = 1 << 30;
+/// The most characters of a line in the description of a difference.
+const SHOWN: usize = 300;
+
+/// The options of the checks of a trial.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// The number of pages in a range.
+    pub(super) part_pages: u32,
+    /// The most bytes of a ledger.
+    pub(super) keep_bytes: u64,
+    pub(super) threads: u16,
+    /// Whether the full backup is not checked alone, so that the first later state makes the ledger.
+    pub(super) is_base_left_out: bool,
+    /// The state from which on values are not checked, and the one from which on indexes are not checked.
+    pub(super) without: [Option<usize>; 2],
+    /// A seed for a moment within the log.
+    pub(super) stop: Option<u64>,
+}
+
+impl Settings {
+    pub(super) fn of(random: &mut Random) -> Self {
+        let from = |random: &mut Random| (random.below(10) == 0).then(|| random.below(10));
+        Self {
+            part_pages: [8, 8, 16, 32][random.below(4)],
+            keep_bytes: if random.below(6) == 0 { 5000 + random.below(60_000) as u64 } else { LARGE },
+            threads: 1 + random.below(3) as u16,
+            is_base_left_out: random.below(8) == 0,
+            without: [from(random), from(random)],
+            stop: (random.below(3) == 0).then(|| random.number()),
+        }
+    }
+
+    /// Settings under which all parts of small files are kept.
+    #[cfg(test)]
+    pub(super) fn plain(part_pages: u32) -> Self {
+        let without = [None; 2];
+        Self { part_pages, keep_bytes: LARGE, threads: 2, is_base_left_out: false, without, stop: None }
+    }
+}
+
+/// The states of a database, which are checked one after another with the same ledgers.
+pub(crate) struct Nights<'f> {
+    history: PathBuf,
+    settings: Settings,
+    figures: &'f mut Figures,
+    /// The number of states that were checked.
+    pub(crate) states: u64,
+}
+
+/// A backup that is opened and prepared for a check.
+struct Opened<'a> {
+    request: &'a Request,
+    what: &'a What<'a>,
+    input: &'a Input,
+    prepared: &'a Prepared<'a>,
+}
+
+impl Opened<'_> {
+    fn source(&self) -> &dyn PageSource {
+        self.prepared.recovered.pages_or(self.input.pages())
+    }
+}
+
+impl<'f> Nights<'f> {
+    pub(crate) fn new(folder: &Path, settings: Settings, figures: &'f mut Figures) -> Self {
+        Self { history: folder.join("history.db"), settings, figures, states: 0 }
+    }
+
+    /// Checks all states that the backups of a trial can restore. If `is_sound`, none may have findings.
+    pub(super) fn prove_all(&mut self, plan: &Plan, chain: &Chain, is_sound: bool) -> Result<(), Verdict> {
+        let files = |sets: &[usize]| -> Vec<PathBuf> {
+            sets.iter().filter_map(|set| chain.sets.get(*set)).flat_map(|set| set.files.clone()).collect()
+        };
+        let mut last = None;
+        for (at, sets) in plan.restores().iter().enumerate() {
+            if sets.len() == 1 && self.settings.is_base_left_out {
+                continue;
+            }
+            self.prove(&files(sets), None, is_sound)
+                .map_err(|verdict| of_state(verdict, &format!("after set {} ({sets:?} from 0)", at + 1)))?;
+            last = Some(sets.clone());
+        }
+        // The last state is checked twice, the second time perhaps up to an earlier moment.
+        let Some(last) = last else { return Ok(()) };
+        let set = |at: usize| last.get(at).and_then(|set| chain.sets.get(*set));
+        let pages = last.iter().filter_map(|set| chain.sets.get(*set)).rfind(|set| set.kind != SetKind::Log);
+        let (from, to) = (pages.map(|set| &set.lsns.1), set(last.len() - 1).map(|set| &set.lsns.1));
+        let is_in_log = |commit: &&Commit| Some(&commit.lsn) > from && Some(&commit.lsn) < to;
+        let within: Vec<&Commit> = chain.commits.iter().filter(is_in_log).collect();
+        let stop = self.settings.stop.and_then(|seed| Random::new(seed).pick(&within).copied());
+        let stop = stop.map(|commit| commit.time.as_str());
+        self.prove(&files(&last), stop, is_sound)
+            .map_err(|verdict| of_state(verdict, &format!("after the last set, again, up to {stop:?}")))
+    }
+
+    /// Checks a state by change and as a whole, and compares the reports.
+    pub(crate) fn prove(&mut self, files: &[PathBuf], stop: Option<&str>, is_sound: bool) -> Result<(), Verdict> {
+        let request = self.request(files, stop);
+        self.states += 1;
+        let whole = opened(&request, |opened, _| {
+            let report =
+                jobs::judge::check_pages(opened.request, opened.what, opened.source(), opened.prepared, &Silent)?;
+            Ok((report, self.compare_parts(opened)))
+        });
+        let mut with_ledger = request.clone();
+        with_ledger.results.history = Some(self.history.clone());
+        with_ledger.keep_parts = Some(self.settings.keep_bytes);
+        with_ledger.part_pages = Some(self.settings.part_pages);
+        let by_change = opened(&with_ledger, |opened, before| {
+            let Opened { request, what, input, prepared } = *opened;
+            let pages = (opened.source(), prepared);
+            change::check(request, what, (input, before), pages, (&Silent, SystemTime::now()))
+        });
+        let ((whole, parts), by_change) = match (whole, by_change) {
+            (Ok(whole), Ok(by_change)) => (whole, by_change),
+            // A sound chain can always be restored to the end of its last backup.
+            (Err(whole), Err(_)) if is_sound && stop.is_none() => return Err(Verdict::Broke(whole.text)),
+            (Err(whole), Err(by_change)) if whole.text == by_change.text => {
+                self.count(&format!("states refused: {}", without_numbers(&whole.text)), 1);
+                return Ok(());
+            }
+            (whole, by_change) => {
+                let text = |failure: Option<Failure>| failure.map_or("a report".to_owned(), |failure| failure.text);
+                let (whole, by_change) = (text(whole.err()), text(by_change.err()));
+                return Err(Verdict::Differs(format!("whole: {whole}; by change: {by_change}")));
+            }
+        };
+        let kept = parts.map_err(Verdict::Differs)?;
+        self.compare(&whole, &by_change, kept)?;
+        self.count(WITH_FINDINGS, u64::from(!whole.findings.is_empty()));
+        match (whole.findings.iter().next(), &by_change.change) {
+            (Some(finding), _) if is_sound => {
+                Err(Verdict::FalseAlarm(format!("{} {}", finding.check.id, finding.text(&whole.names()))))
+            }
+            (None, Some(Change::Whole(why))) if is_sound => {
+                Err(Verdict::Broke(format!("sound, and all pages were read: {why}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn request(&self, files: &[PathBuf], stop: Option<&str>) -> Request {
+        let mut request = Request::of_paths(files.to_vec());
+        let Settings { threads, without: [values, indexes], .. } = self.settings;
+        let is_from = |from: Option<usize>| from.is_some_and(|from| self.states >= from as u64);
+        request.run.maxdop = threads;
+        (request.scope.no_data_purity, request.scope.noindex) = (is_from(values), is_from(indexes));
+        request.stop.stop_at = stop.and_then(|text| stop_moment(text).ok());
+        request
+    }
+
+    /// Compares each part of the ledger that would be used with a fresh sweep of its range. Returns the number of parts;
+    /// `None` if there is no ledger, or if it cannot be used.
+    fn compare_parts(&self, opened: &Opened<'_>) -> Result<Option<u64>, String> {
+        let Input::Backups(backups) = opened.input else { return Err("no backup".to_owned()) };
+        let full = backups.pages.sets().first().and_then(|set| set.guid.clone());
+        let path = full.map(|guid| change::path_of(&self.history, &guid));
+        let Some(path) = path.filter(|path| path.is_file() && backups.pages.sets().len() > 1) else { return Ok(None) };
+        let ledger: Ledger<Value> = Ledger::open(&path, &BUILD, u64::MAX).map_err(|error| error.to_string())?;
+        let options = Options { hash_key: Some(ledger.key()), ..opened.prepared.options.clone() };
+        match differing_parts(opened.source(), &opened.prepared.database, &options, &ledger) {
+            Ok((count, differing)) if differing.is_empty() => Ok(Some(count)),
+            Ok((count, differing)) => Err(format!(
+                "{} of {count} parts are not what a sweep gives, first {:?}",
+                differing.len(),
+                differing.first()
+            )),
+            Err(NotByChange::Database(_)) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Compares the report of a check by change with that of a whole check.
+    fn compare(&mut self, whole: &Report, by_change: &Report, kept: Option<u64>) -> Result<(), Verdict> {
+        let (expected, found) = (said(whole), said(by_change));
+        if let Some(line) = first_difference(&expected, &found) {
+            return Err(Verdict::Differs(line));
+        }
+        match &by_change.change {
+            None if kept.is_some() => return Err(Verdict::Broke("the ledger was not used".to_owned())),
+            None => self.count("states that made a ledger", 1),
+            Some(Change::Whole(why)) => self.count(&format!("states checked whole: {}", without_numbers(why)), 1),
+            Some(Change::Proven(ByChange { bytes_kept, ranges, reasons, range_bytes, .. })) => {
+                self.count("states proven by change", 1);
+                self.count("ranges", *ranges);
+                for (reason, count) in reasons {
+                    self.count(&format!("ranges swept: {reason}"), *count);
+                }
+                let swept: u64 = reasons.iter().map(|(_, count)| count).sum();
+                // A part may be of a range without pages of tables, which counts in no range.
+                let kept = kept.unwrap_or_default();
+                if kept < ranges - swept {
+                    return Err(Verdict::Broke(format!("{} ranges were kept, but {kept} parts", ranges - swept)));
+                }
+                self.count(PARTS_KEPT, kept);
+                let most = kept * range_bytes;
+                if *bytes_kept > most {
+                    return Err(Verdict::Broke(format!("{bytes_kept} bytes were kept in {kept} parts")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, name: &str, count: u64) {
+        *self.figures.entry(name.to_owned()).or_default() += count;
+    }
+}
+
+/// Adds the state to a verdict.
+fn of_state(verdict: Verdict, state: &str) -> Verdict {
+    match verdict {
+        Verdict::Differs(text) => Verdict::Differs(format!("{state}: {text}")),
+        Verdict::FalseAlarm(text) => Verdict::FalseAlarm(format!("{state}: {text}")),
+        Verdict::Broke(text) => Verdict::Broke(format!("{state}: {text}")),
+        other => other,
+    }
+}
+
+/// Opens and prepares the database of a request, as the program does.
+fn opened<R>(
+    request: &Request,
+    act: impl FnOnce(&Opened<'_>, Option<&jobs::spread::Before>) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    let choice = request.sets()?;
+    let (paths, sets) = inventory::one("check", &request.paths, &choice, request.stop.until())?;
+    let what =
+        What { named: &request.paths, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
+    let request = &request.of(paths);
+    let before = change::before(request, &what);
+    let input = open(request, &what, &Silent)?;
+    let prepared = prepare(request, &input, &Silent, &what)?;
+    act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())
+}
+
+/// What a report says: everything but the cost of the run, and what was not read.
+fn said(report: &Report) -> Vec<String> {
+    let Report { database, warnings, options, rowsets, findings, demoted, patterns, beyond, not_verified, .. } = report;
+    let Report { notes, read_errors, notices, file_totals, ranges, page_map, service_broker, statistics, .. } = report;
+    let mut lines = vec![
+        format!("{database:?}"),
+        format!("{options:?}"),
+        format!("{patterns:?} {beyond:?} {page_map:?} {service_broker:?}"),
+        format!("{:?} {:?} {read_errors:?}", findings.error(), demoted.error()),
+        format!("{warnings:?} {notices:?} {file_totals:?} {ranges:?}"),
+    ];
+    lines.extend(findings.iter().map(|finding| format!("{finding:?}")));
+    lines.extend(demoted.iter().map(|finding| format!("demoted {finding:?}")));
+    lines.extend(rowsets.iter().map(|rowset| format!("{rowset:?}")));
+    lines.extend(not_verified.iter().map(|entry| format!("not verified {entry:?}")));
+    lines.extend(notes.iter().map(|entry| format!("note {entry:?}")));
+    let of_rows = (statistics.rows, statistics.rows_checked, statistics.pages_allocated);
+    let of_values = (statistics.column_values_checked, statistics.column_values_not_verified);
+    let of_indexes = (statistics.indexes_in_scope, statistics.indexes_compared, statistics.index_rows_compared);
+    lines.push(format!("{of_rows:?} {of_values:?} {of_indexes:?} status {}", status(report, false)));
+    // Of the lines for programs, only the last two say what the run has cost.
+    let mut json = Vec::new();
+    let written = report::write(Format::Json, report, View::default(), &mut json);
+    let json = String::from_utf8_lossy(&json);
+    let is_cost = |line: &&str| line.starts_with(r#"{"kind":"statistics""#) || line.starts_with(r#"{"kind":"summary""#);
+    lines.extend(json.lines().filter(|line| !is_cost(line)).map(str::to_owned));
+    lines.extend(written.err().map(|error| error.to_string()));
+    lines
+}
+
+fn first_difference(expected: &[String], found: &[String]) -> Option<String> {
+    let end = "the end".to_owned();
+    let at = (0..expected.len().max(found.len())).find(|at| expected.get(*at) != found.get(*at))?;
+    let line = |lines: &[String]| lines.get(at).unwrap_or(&end).clone();
+    let (expected, found) = (line(expected), line(found));
+    // What both lines have in common says little.
+    let same = expected.chars().zip(found.chars()).take_while(|(one, other)| one == other).count();
+    let cut = |line: &str| line.chars().skip(same.saturating_sub(SHOWN / 2)).take(SHOWN).collect::<String>();
+    Some(format!("whole: {}\n  by change: {}", cut(&expected), cut(&found)))
+}
+
+/// A reason without the pages and files that it names, so that equal reasons are counted together.
+fn without_numbers(why: &str) -> String {
+    let words = why.split(' ').map(|word| {
+        let is_place = word.contains('/') || word.chars().any(|letter| letter.is_ascii_digit());
+        if is_place { "..." } else { word }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
