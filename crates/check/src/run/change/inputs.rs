@@ -100,8 +100,8 @@ impl Inputs {
                 of_extent = file.extent_owner(page / EXTENT_PAGES);
             }
             let owner = of_extent.or_else(|| file.owner(page));
-            let is_surveyed = file.is_iam(page) || file.is_fixed(page);
-            if owner.is_none() && byte.is_some() && !is_surveyed {
+            let [is_used, is_iam, _] = state;
+            if owner.is_none() && is_used && !is_iam && !file.is_fixed(page) {
                 return None;
             }
             if owner != last {
