@@ -2,7 +2,7 @@
 //! reads only the other ranges.
 //!
 //! The sums of a range are a function of its inputs: the bytes of its pages, their maps, and the meaning of the units that
-//! own them ([`crate::basis::meaning`]). Where all inputs are the same as in the earlier run, so are the sums. What the
+//! own them (see `basis::meaning`). Where all inputs are the same as in the earlier run, so are the sums. What the
 //! sweep has added up is then the same as in a whole run, and everything after the sweep is done as in a whole run, with
 //! the present pages. Sums are never kept of ranges with findings, with pages that could not be read, or with system
 //! tables, which are read anyway.
