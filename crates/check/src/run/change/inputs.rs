@@ -100,8 +100,7 @@ impl Inputs {
                 of_extent = file.extent_owner(page / EXTENT_PAGES);
             }
             let owner = of_extent.or_else(|| file.owner(page));
-            let is_surveyed = file.is_iam(page) || file.is_fixed(page);
-            if owner.is_none() && byte.is_some() && !is_surveyed {
+            if owner.is_none() && byte.is_some() && !file.is_iam(page) && !file.is_fixed(page) {
                 return None;
             }
             if owner != last {
