@@ -77,8 +77,13 @@ pub fn check(
         *reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
         Some(Failure::quiet())
     };
-    let (Some(history), Some(before), Input::Backups(backups)) = (&request.results.history, before, input) else {
+    let (Some(history), Some(before)) = (&request.results.history, before) else {
         return refused("there is no history").map_or_else(whole, Err);
+    };
+    let Input::Backups(backups) = input else {
+        // The bytes of data files may change at any time, so nothing tells which of their pages have not.
+        let why = request.keep_parts.map(|_| Change::Whole("--keep-parts keeps the sums of backups only".to_owned()));
+        return Ok(Report { change: why, ..whole()? });
     };
     let why = match Opened::of(request, (history, before), &backups.pages) {
         Ok(None) => return refused("there is no ledger of the full backup").map_or_else(whole, Err),

@@ -176,9 +176,11 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     /// If there is no ledger, if it is damaged, if another build of mdfsck has made it, or if another process uses it.
     pub fn open(path: &Path, build: &str, most_bytes: u64) -> Result<Self, PartsError> {
         let unreadable = PartsError::unreadable;
-        let options = || OpenOptions::new().read(true).write(true).open(path);
-        let mut file = options().map_err(unreadable(path))?;
-        let of_writer = options().map_err(unreadable(path))?;
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let mut file = opened.map_err(unreadable(path))?;
+        // On Windows, a lock keeps all other handles from the file, even those of this process. The two handles share one
+        // position, so each read and each write sets it first.
+        let of_writer = file.try_clone().map_err(unreadable(path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(PartsError::InUse { path: path.to_owned() }),

@@ -176,7 +176,10 @@ pub fn run_by_change(
     if let Some(option) = needs_all_pages(options) {
         return Err(NotByChange::Options(option));
     }
-    if database.is_encrypted || !database.units_are_complete() || !database.layouts_are_complete() {
+    if database.is_encrypted {
+        return Err(NotByChange::Database("the database is encrypted"));
+    }
+    if !database.units_are_complete() || !database.layouts_are_complete() {
         return Err(NotByChange::Database("the catalog of the database cannot be read completely"));
     }
     let watched = Watched::new(source);
