@@ -74,7 +74,7 @@ pub struct Limit {
     pub action: &'static str,
 }
 
-/// Limits are told apart by their ids.
+/// Two limits differ if their ids differ.
 impl std::hash::Hash for Limit {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.id.hash(state);

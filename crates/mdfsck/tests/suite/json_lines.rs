@@ -359,6 +359,12 @@ fn histories(lines: &mut Lines) {
     assert_eq!(lines.check(&["--estimate-only", "--window", "1h", "--history", history], &files), 0);
     assert_eq!(lines.check(&["--within", "1d", "--history", history], &files), 0);
     lines.must_have("window");
+    let full = [Set { files: &files, step: 1, options: BackupOptions::default() }];
+    let full = backup(&full, folder.path(), "full").unwrap().files;
+    let options = BackupOptions { base: Some(Base { files: &files, step: 1 }), ..BackupOptions::default() };
+    let later = backup(&[Set { files: &files, step: 2, options }], folder.path(), "later").unwrap().files;
+    assert_eq!(lines.check(&["--history", history, "--keep-parts", "1GB"], &full), 0);
+    assert_eq!(lines.check(&["--history", history], &[full, later].concat()), 0);
     damage(&files, Kind::BitRot, 3).unwrap();
     assert_eq!(lines.check(&["--history", history], &files) & 1, 1);
     let bench =
@@ -366,7 +372,7 @@ fn histories(lines: &mut Lines) {
     let measured = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(bench).args(&files).output().unwrap();
     assert!(measured.status.success());
     let ack = ["ack", "1", "--because", "x"];
-    let verbs: [&[&str]; 9] = [
+    let verbs: [&[&str]; 10] = [
         &[],
         &["coverage"],
         &["runs"],
@@ -375,6 +381,7 @@ fn histories(lines: &mut Lines) {
         &["objects"],
         &["diff"],
         &["baselines"],
+        &["ledgers"],
         &["forget", "orders"],
     ];
     for verb in verbs {

@@ -176,7 +176,7 @@ fn each_input_alone_lets_a_range_be_swept_again() {
     };
     let none = BTreeMap::new();
     assert_eq!(reasons(&files, &database, &options()), none);
-    // Maps: a page is said to have ghost records, which is a hint that no check needs.
+    // Maps: PFS claims ghost records on a page, which is a hint that no check needs.
     let pages = data_pages(&files.files);
     let map = changed(&files.files, &[1], |bytes| bytes[96 + 4 + pages[50] as usize] ^= 8);
     let map = Later { above: BTreeSet::new(), ..map };

@@ -285,7 +285,7 @@ fn said(report: &Report) -> Vec<String> {
     let of_values = (statistics.column_values_checked, statistics.column_values_not_verified);
     let of_indexes = (statistics.indexes_in_scope, statistics.indexes_compared, statistics.index_rows_compared);
     lines.push(format!("{of_rows:?} {of_values:?} {of_indexes:?} status {}", status(report, false)));
-    // Of the lines for programs, only the last two say what the run has cost.
+    // Only the last two of the lines for programs say what the run has cost.
     let mut json = Vec::new();
     let written = report::write(Format::Json, report, View::default(), &mut json);
     let json = String::from_utf8_lossy(&json);
