@@ -13,7 +13,7 @@ use source::{BackupPages, Carved, PageSource};
 use crate::cli::{ExportArguments, ExportFormat};
 
 /// Memory that the program needs for any export, in bytes.
-const BASE_BYTES: u64 = 12 << 20;
+const BASE_BYTES: u64 = 13 << 20;
 /// Number of page sets in memory while the pages of a table are located. A page set has one bit per page. Salvage needs
 /// one more page set.
 const SCAN_SETS: u64 = 2;
