@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::Input;
 use crate::judge::check_pages;
+use crate::keep::parts_beside;
 use crate::prepare::Prepared;
 use crate::request::Request;
 use crate::size;
@@ -137,7 +138,8 @@ impl<'a> Opened<'a> {
         let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
         let files = files.collect::<Result<Vec<_>, _>>()?;
         let ledger = if is_used {
-            let ledger: Ledger<Base> = Ledger::open(&path, &BUILD, u64::MAX).map_err(|error| why(&error))?;
+            let mut ledger: Ledger<Base> = Ledger::open(&path, &BUILD).map_err(|error| why(&error))?;
+            ledger.hold_at_most(asked.unwrap_or(ledger.base().most_bytes));
             let other = ledger.base().files.iter().zip(&files).find(|(then, now)| then != now);
             if let Some((then, now)) = other {
                 return Err(match then.path() == now.path() {
@@ -212,7 +214,7 @@ impl<'a> Opened<'a> {
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
     fn keep(self, request: &Request, started: SystemTime, seen: Option<&[u8]>) {
         let image = self.pages.sets().last().map(label).unwrap_or_default();
-        let most_bytes = self.ledger.base().most_bytes;
+        let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
         let path = path_of(self.history, &self.ledger.base().set);
         match self.ledger.commit(image, history::time::text(started), seen) {
             Ok(true) => {}
@@ -265,19 +267,12 @@ pub fn has_ledger(history: &Path, set: &str) -> bool {
 /// The path of the ledger of a full backup, given the GUID of its set.
 pub fn path_of(history: &Path, set: &str) -> PathBuf {
     let name: String = set.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
-    folder(history).join(name).with_extension(EXTENSION)
-}
-
-/// The folder for ledgers, beside the history.
-fn folder(history: &Path) -> PathBuf {
-    let mut name = history.as_os_str().to_owned();
-    name.push(".parts");
-    name.into()
+    parts_beside(history).join(name).with_extension(EXTENSION)
 }
 
 /// The ledgers beside a history, each with the time at which it was changed last and its size.
 fn ledgers(history: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
-    let entries = fs::read_dir(folder(history)).into_iter().flatten().flatten();
+    let entries = fs::read_dir(parts_beside(history)).into_iter().flatten().flatten();
     let of_ledger = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION));
     let found = of_ledger.filter_map(|entry| {
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;

@@ -21,6 +21,13 @@ pub fn usable(path: Option<&Path>) -> (Option<PathBuf>, u8) {
     }
 }
 
+/// The folder that contains the plans of windows and the ledgers of a history. It is in the same folder as the history.
+pub(crate) fn parts_beside(history: &Path) -> PathBuf {
+    let mut name = history.as_os_str().to_owned();
+    name.push(".parts");
+    PathBuf::from(name)
+}
+
 /// Records a finished run, and prints how many findings are new, confirmed and gone. Also returns the exit-status bits
 /// for problems with the history.
 pub fn checked(request: &Request, ended: &Ended<'_>, exit_status: u8, window: Option<InWindow<'_>>) -> (Changed, u8) {

@@ -174,7 +174,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     ///
     /// # Errors
     /// If there is no ledger, if it is damaged, if another build of mdfsck has made it, or if another process uses it.
-    pub fn open(path: &Path, build: &str, most_bytes: u64) -> Result<Self, PartsError> {
+    pub fn open(path: &Path, build: &str) -> Result<Self, PartsError> {
         let unreadable = PartsError::unreadable;
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let mut file = opened.map_err(unreadable(path))?;
@@ -197,8 +197,13 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
         }
-        let writer = Mutex::new(Writer::new(of_writer, end, most_bytes));
+        let writer = Mutex::new(Writer::new(of_writer, end, u64::MAX));
         Ok(Self { path: path.to_owned(), head, sequence: newest.sequence, file, temporary: None, writer })
+    }
+
+    /// The ledger may have at most this many bytes from here on. What it has already remains.
+    pub fn hold_at_most(&mut self, most_bytes: u64) {
+        self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).most_bytes = most_bytes;
     }
 
     /// What is in a ledger, which another process may be using.
@@ -390,7 +395,8 @@ fn slot(file: &mut File, at: u64) -> io::Result<Option<Slot>> {
     else {
         return Ok(None);
     };
-    let is_sound = digest_of(body) == *own && sequence > 0 && bytes <= MOST_HEAD_BYTES;
+    let is_number = (1..u64::MAX).contains(&sequence);
+    let is_sound = digest_of(body) == *own && is_number && bytes <= MOST_HEAD_BYTES;
     Ok(is_sound.then_some(Slot { sequence, head: Span { at, bytes }, digest: *digest }))
 }
 
@@ -438,7 +444,7 @@ mod tests {
         ledger.keep(key(0), &[7; 100]);
         ledger.keep(key(32), &vec![8; 200_000]);
         assert!(ledger.commit("full".to_owned(), "monday".to_owned(), Some(b"seen")).unwrap());
-        let ledger: Ledger<String> = Ledger::open(path, "build", u64::MAX).unwrap();
+        let ledger: Ledger<String> = Ledger::open(path, "build").unwrap();
         ledger.begin(b"other names");
         ledger.keep(key(32), &[9; 5]);
         assert!(ledger.commit("diff".to_owned(), "tuesday".to_owned(), None).unwrap());
@@ -451,17 +457,17 @@ mod tests {
         with_two_runs(&path);
         let expected = ["other names", "32 5", "names", "0 100", "32 200000"];
         for _ in 0..3 {
-            let ledger: Ledger<String> = Ledger::open(&path, "build", u64::MAX).unwrap();
+            let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
             assert_eq!(content(&ledger), expected);
             assert_eq!((ledger.base().as_str(), ledger.seen().unwrap().as_slice()), ("base", &b"seen"[..]));
             assert_eq!(ledger.runs().map(|run| run.read_at.as_str()).collect::<Vec<_>>(), ["tuesday", "monday"]);
-            let other = Ledger::<String>::open(&path, "build", u64::MAX);
+            let other = Ledger::<String>::open(&path, "build");
             assert!(matches!(other, Err(PartsError::InUse { .. })), "two processes at a time");
             // Not committed.
             ledger.begin(b"lost");
             (0..3000).for_each(|first| ledger.keep(key(first * 32), &[1; 1000]));
         }
-        assert!(matches!(Ledger::<String>::open(&path, "other", 0), Err(PartsError::OtherBuild { .. })));
+        assert!(matches!(Ledger::<String>::open(&path, "other"), Err(PartsError::OtherBuild { .. })));
     }
 
     #[test]
@@ -472,7 +478,7 @@ mod tests {
         ledger.begin(b"names");
         (0..10).for_each(|first| ledger.keep(key(first * 8), &[1; 100]));
         assert!(!ledger.commit(String::new(), String::new(), None).unwrap());
-        let ledger = Ledger::open(&path, "build", 0).unwrap();
+        let ledger = Ledger::open(&path, "build").unwrap();
         assert_eq!(content(&ledger), ["names", "0 100", "8 100", "16 100"]);
     }
 
@@ -482,10 +488,10 @@ mod tests {
         let path = folder.path().join("x.ledger");
         with_two_runs(&path);
         let whole = fs::read(&path).unwrap();
-        let expected = content(&Ledger::open(&path, "build", 0).unwrap());
+        let expected = content(&Ledger::open(&path, "build").unwrap());
         let read = |bytes: &[u8]| {
             fs::write(&path, bytes).unwrap();
-            let ledger = Ledger::<String>::open(&path, "build", 0).ok()?;
+            let ledger = Ledger::<String>::open(&path, "build").ok()?;
             let mut count = 0;
             let is_read = ledger.each(&mut |_| {
                 count += 1;

@@ -2,6 +2,9 @@
 //! writes. Any number of processes can run the tasks in any order, on all machines that see the same paths. One process
 //! then merges the parts.
 //!
+//! A [`Ledger`] holds the parts of many small ranges in one file, so that later checks need not sweep ranges that have not
+//! changed.
+//!
 //! This crate does not check pages; `check::part` does. It tests to which plan a file belongs, whether the file is
 //! complete, and whether each task has exactly one part. All files are untrusted input.
 

@@ -7,9 +7,9 @@ use crate::identify::{FileKind, identify, names_a_data_file};
 use crate::positioned::ReadAt;
 use crate::remains::Remains;
 
-/// Identifies a file of `length` bytes by its first pages, `start`. If these do not identify a file with the name of a data
-/// file or of a backup, other places of `file` are read. No other file is read at so many places, because a folder may
-/// have thousands of files.
+/// Identifies a file of `length` bytes by its first pages, `start`. If they are not enough, and the file has the name of a
+/// data file or of a backup, reads other places of `file` too. A folder may have thousands of files with other names, so
+/// these are not read further.
 pub(crate) fn identify_whole(path: &Path, file: &dyn ReadAt, start: &[u8], length: u64) -> (FileKind, Remains) {
     let kind = identify(start);
     if kind != FileKind::Other {

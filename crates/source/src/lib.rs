@@ -227,8 +227,8 @@ pub fn read_settled(
     Some((bytes, verified))
 }
 
-/// Forwards some methods of [`PageSource`] to the field `inner`: the methods for the files, for the backup, and for
-/// facts from logs.
+/// Forwards some methods of [`PageSource`] to the field `inner`: the methods for the files and their changes, for the
+/// backup, and for facts from logs.
 ///
 /// Implementations of [`PageSource`] that wrap another source use this macro. They implement the methods for reads,
 /// hints and faults themselves.
@@ -265,6 +265,24 @@ macro_rules! as_inner {
 
         fn above_base(&self, first: format::PageId, pages: u32) -> Option<u128> {
             self.inner.above_base(first, pages)
+        }
+
+        fn changes(&self) -> Vec<$crate::FileChange> {
+            self.inner.changes()
+        }
+    };
+}
+
+/// Forwards the hints of [`PageSource`] to the field `inner`.
+#[macro_export]
+macro_rules! hints_as_inner {
+    () => {
+        fn prefetch(&self, first: format::PageId, pages: u32) {
+            self.inner.prefetch(first, pages);
+        }
+
+        fn pages_per_read(&self, first: format::PageId) -> u32 {
+            self.inner.pages_per_read(first)
         }
     };
 }

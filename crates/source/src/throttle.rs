@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use format::PageId;
 
-use crate::{FileChange, PageSource, ReadError, ReadFaults};
+use crate::{PageSource, ReadError, ReadFaults};
 
 /// A page source that reads the pages of another source at a limited rate. All threads together read at most the given
 /// number of bytes per second.
@@ -43,10 +43,6 @@ impl PageSource for Throttled<'_> {
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
-    }
-
-    fn changes(&self) -> Vec<FileChange> {
-        self.inner.changes()
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {

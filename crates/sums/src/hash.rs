@@ -141,6 +141,12 @@ impl Hasher<'_> {
     pub fn finish(&self) -> (u64, u64) {
         self.state.finish(self.keys.finish)
     }
+
+    /// Finishes the hash, and returns it as bytes.
+    pub fn digest(&self) -> Digest {
+        let (first, second) = self.finish();
+        (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
+    }
 }
 
 /// Hash of a row.

@@ -61,8 +61,7 @@ pub fn hash_of(hash: &FactHash, before: &Digest, frame: &[u8]) -> Digest {
     let mut hasher = hash.hasher();
     hasher.add_bytes(before);
     hasher.add_bytes(frame);
-    let (first, second) = hasher.finish();
-    (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
+    hasher.digest()
 }
 
 /// The value that the hash of the first frame includes in place of a previous hash. It depends on `head`.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use findings::{PhaseStatistics, Sample};
 use format::PageId;
-use source::{FileChange, PageSource, ReadError, ReadFaults};
+use source::{PageSource, ReadError, ReadFaults};
 use sums::spill::TempStore;
 
 use crate::basis::system::{Cpu, peak_memory_bytes, resident_memory_bytes};
@@ -71,21 +71,10 @@ impl<'a> Metered<'a> {
 
 impl PageSource for Metered<'_> {
     source::as_inner!();
+    source::hints_as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
-    }
-
-    fn changes(&self) -> Vec<FileChange> {
-        self.inner.changes()
-    }
-
-    fn prefetch(&self, first: PageId, pages: u32) {
-        self.inner.prefetch(first, pages);
-    }
-
-    fn pages_per_read(&self, first: PageId) -> u32 {
-        self.inner.pages_per_read(first)
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {

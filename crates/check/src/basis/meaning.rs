@@ -49,7 +49,7 @@ impl<'a> Meaning<'a> {
 
     /// The digest of all values that were added.
     pub(crate) fn digest(&self) -> Digest {
-        digest_of(&self.to.0)
+        self.to.0.digest()
     }
 }
 
@@ -92,19 +92,13 @@ impl<'a> PlanNames<'a> {
     pub(crate) fn add(&mut self, name: &impl Hash) {
         let mut hasher = Keyed(self.hash.hasher());
         name.hash(&mut hasher);
-        self.list.push(digest_of(&hasher.0));
+        self.list.push(hasher.0.digest());
     }
 
     /// The names.
     pub(crate) fn into_list(self) -> Vec<Digest> {
         self.list
     }
-}
-
-/// The digest of a hash.
-pub(crate) fn digest_of(hasher: &sums::hash::Hasher<'_>) -> Digest {
-    let (first, second) = hasher.finish();
-    (u128::from(first) << 64 | u128::from(second)).to_le_bytes()
 }
 
 /// Adds the fields of a plan to a [`Meaning`]. Each field is in one of four lists: hashed as it is; `plans`, the number

@@ -189,7 +189,7 @@ pub fn run_by_change(
         let mut kept = change.kept(run)?;
         let missing = change.missing(&kept);
         reuse = change.reuse(&kept);
-        watched.keep(kept_ranges(&kept.states));
+        watched.keep(joined(kept.states.kept()));
         let others = run.sweep_ranges((change.context, checks), &missing, &change);
         kept.swept.merge(others);
         states = Some(kept.states);
@@ -204,16 +204,16 @@ pub fn run_by_change(
     Ok((report, reuse))
 }
 
-/// The ranges whose sums were taken from earlier runs, in ascending order; neighbors are joined.
-fn kept_ranges(states: &States) -> Vec<FileRange> {
-    let mut ranges: Vec<FileRange> = Vec::new();
-    for (range, _) in states.each().filter(|(_, state)| matches!(state, State::Kept(_))) {
-        match ranges.last_mut() {
+/// Joins neighboring ranges. The ranges are ascending.
+fn joined(ranges: impl Iterator<Item = FileRange>) -> Vec<FileRange> {
+    let mut joined: Vec<FileRange> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
             Some(last) if last.file_id == range.file_id && last.end() == range.first => last.pages += range.pages,
-            _ => ranges.push(range),
+            _ => joined.push(range),
         }
     }
-    ranges
+    joined
 }
 
 /// The option that makes a check need all pages; `None` if there is none.
@@ -273,11 +273,15 @@ impl States {
     /// All ranges, in the order of the files.
     fn each(&self) -> impl Iterator<Item = (FileRange, State)> + '_ {
         self.files.iter().flat_map(|(file, pages, states)| {
-            let first = (0..).step_by(self.range_pages as usize);
-            first
-                .zip(states)
-                .map(|(first, state)| (range_of(PageId::new(*file, first), self.range_pages, *pages), *state))
+            let with_first = states.iter().zip((0..).step_by(self.range_pages as usize));
+            let range = |first| range_of(PageId::new(*file, first), self.range_pages, *pages);
+            with_first.map(move |(state, first)| (range(first), *state))
         })
+    }
+
+    /// The ranges whose sums were taken from earlier runs, in the order of the files.
+    fn kept(&self) -> impl Iterator<Item = FileRange> + '_ {
+        self.each().filter(|(_, state)| matches!(state, State::Kept(_))).map(|(range, _)| range)
     }
 }
 
@@ -316,12 +320,12 @@ impl<'c> Change<'c> {
     /// Calls `visit` with each part of an earlier run whose inputs are the same now, once for each range.
     fn each_kept(&self, run: &Run<'_>, mut visit: impl FnMut(&PartKey, Swept<Sums>)) -> Result<States, NotByChange> {
         let mut states = States::of(self.context, self.range_pages);
-        let (mut runs, mut translation) = (0, None);
+        let (mut runs, mut translation) = (0_u16, None);
         run.progress.phase("merge", 0);
         self.ledger.each(&mut |entry| {
             match entry {
                 Entry::Run(names) => {
-                    runs += 1;
+                    runs = runs.saturating_add(1);
                     translation = self.translation(names)?;
                 }
                 Entry::Part(key, part) => {
@@ -333,7 +337,7 @@ impl<'c> Change<'c> {
                     }
                     match self.sums_of(&key, translation, part)? {
                         Ok(swept) => {
-                            *state = State::Kept(runs - 1);
+                            *state = State::Kept(runs.saturating_sub(1));
                             visit(&key, swept);
                         }
                         Err(reason) if *state == State::Unknown => *state = State::Other(reason),
@@ -383,18 +387,12 @@ impl<'c> Change<'c> {
     /// The ranges with pages in scope whose sums are not kept. Neighboring ranges are joined. If no sums are kept, these
     /// are the whole files, which are then read like in a whole run.
     fn missing(&self, kept: &Kept) -> Vec<FileRange> {
-        if kept.pages == 0 {
+        if kept.states.kept().next().is_none() {
             let files = &self.context.survey.files;
             return files.iter().map(|file| FileRange { file_id: file.file_id, first: 0, pages: file.pages }).collect();
         }
-        let mut missing: Vec<FileRange> = Vec::new();
-        for (range, _) in self.in_scope(&kept.states).filter(|(_, state)| !matches!(state, State::Kept(_))) {
-            match missing.last_mut() {
-                Some(last) if last.file_id == range.file_id && last.end() == range.first => last.pages += range.pages,
-                _ => missing.push(range),
-            }
-        }
-        missing
+        let missing = self.in_scope(&kept.states).filter(|(_, state)| !matches!(state, State::Kept(_)));
+        joined(missing.map(|(range, _)| range))
     }
 
     fn in_scope<'s>(&'s self, states: &'s States) -> impl Iterator<Item = (FileRange, State)> + 's {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use catalog::Database;
 use format::PageId;
 use format::page::PAGE_BYTES;
-use source::{FileChange, PageSource, ReadError, ReadFaults};
+use source::{PageSource, ReadError, ReadFaults};
 use sums::HashKey;
 use sums::hash::{FactHash, Sum};
 
@@ -54,21 +54,10 @@ impl<'a> Witness<'a> {
 
 impl PageSource for Witness<'_> {
     source::as_inner!();
+    source::hints_as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
-    }
-
-    fn changes(&self) -> Vec<FileChange> {
-        self.inner.changes()
-    }
-
-    fn prefetch(&self, first: PageId, pages: u32) {
-        self.inner.prefetch(first, pages);
-    }
-
-    fn pages_per_read(&self, first: PageId) -> u32 {
-        self.inner.pages_per_read(first)
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
@@ -124,23 +113,12 @@ impl<'a> Faulty<'a> {
 
 impl PageSource for Faulty<'_> {
     source::as_inner!();
-
-    fn pages_per_read(&self, first: PageId) -> u32 {
-        self.inner.pages_per_read(first)
-    }
+    source::hints_as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         let mut faults = self.inner.read_faults();
         faults.merge(self.of_others.lock().unwrap_or_else(PoisonError::into_inner).clone());
         faults
-    }
-
-    fn changes(&self) -> Vec<FileChange> {
-        self.inner.changes()
-    }
-
-    fn prefetch(&self, first: PageId, pages: u32) {
-        self.inner.prefetch(first, pages);
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {

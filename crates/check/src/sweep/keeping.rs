@@ -8,7 +8,6 @@ use sums::CheckSums;
 use sums::hash::Hasher;
 use sums::wire::Digest;
 
-use crate::basis::meaning::digest_of;
 use crate::sweep::check_list::{CheckList, Swept};
 use crate::sweep::context::Context;
 use crate::sweep::memory::CHUNK_PAGES;
@@ -105,7 +104,7 @@ fn add_page(above: &mut Hasher<'_>, mask: Option<u128>, range: FileRange, page: 
 }
 
 fn digest_above(mask: u128, above: &Hasher<'_>) -> Digest {
-    if mask == 0 { ALL_OF_BASE } else { digest_of(above) }
+    if mask == 0 { ALL_OF_BASE } else { above.digest() }
 }
 
 /// Reads the pages of a range that do not come from the first set of a backup, and returns the same digest as a sweep of

@@ -98,7 +98,7 @@ pub(crate) struct CheckArguments {
     /// backups read only what has changed since; needs --history
     ///
     /// A check of a full backup keeps the sums of each 256 KB of the database in the folder FILE.parts beside the history
-    /// FILE. This needs about 1 % of the size of the database. A later check of the same full backup together with
+    /// FILE. This needs less than 1 % of the size of the database. A later check of the same full backup together with
     /// a differential backup or log backups then reads only the ranges that differ: their bytes, their allocation or
     /// their definition in the catalog. Its report is the report of a check that reads all pages, and says what was not
     /// read, and since when. If something does not fit, all pages are read, and one line says why. If the ledgers of

@@ -2,11 +2,12 @@
 //! that the other process need not read these parts again.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BackupPages;
 use super::media::Media;
+use crate::storage;
 
 /// The parts of a backup's container that have been read.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -20,7 +21,7 @@ pub struct ContainerSeen {
 /// The parts of one file of a backup that have been read.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct FileSeen {
-    /// The path of the file.
+    /// The absolute path of the file, or its URL.
     pub path: PathBuf,
     /// For each region with a checksum: its offset, the checksum over the extents that were read, and the numbers of
     /// these extents.
@@ -31,6 +32,14 @@ pub struct FileSeen {
 
 /// A set of numbers, as ascending runs (start, end).
 pub type Runs = Vec<(u64, u64)>;
+
+/// A path that is the same in every folder from which a program is started.
+fn lasting(path: &Path) -> PathBuf {
+    match storage::url(path) {
+        Some(_) => path.to_owned(),
+        None => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    }
+}
 
 /// The numbers of the bits that are set.
 fn runs_of(words: &[AtomicU64]) -> Runs {
@@ -100,7 +109,7 @@ impl BackupPages {
         let of_media = |(tape, media): (usize, &Media)| {
             let own = self.sums.iter().filter(|sum| usize::from(sum.tape) == tape);
             let regions = own.map(|sum| (sum.region.at, sum.sum.load(Ordering::Relaxed), runs_of(&sum.seen))).collect();
-            FileSeen { path: media.path.clone(), regions, records: runs_of(media.seen()) }
+            FileSeen { path: lasting(&media.path), regions, records: runs_of(media.seen()) }
         };
         self.media.iter().enumerate().filter(|(_, media)| self.is_of_base(media)).map(of_media).collect()
     }
@@ -109,7 +118,8 @@ impl BackupPages {
     /// from the same files.
     pub fn put_seen_of_base(&self, seen: &[FileSeen]) {
         for (tape, media) in self.media.iter().enumerate().filter(|(_, media)| self.is_of_base(media)) {
-            let Some(of_file) = seen.iter().find(|seen| seen.path == media.path) else { continue };
+            let path = lasting(&media.path);
+            let Some(of_file) = seen.iter().find(|seen| seen.path == path) else { continue };
             for sum in self.sums.iter().filter(|sum| usize::from(sum.tape) == tape) {
                 let Some((_, value, runs)) = of_file.regions.iter().find(|(at, ..)| *at == sum.region.at) else {
                     continue;

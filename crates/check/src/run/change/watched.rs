@@ -10,7 +10,7 @@ use format::allocation::{FixedPage, PFS_PAGES, PfsByte, pfs_bytes, pfs_page_of};
 use format::page::PAGE_BYTES;
 use format::protection::{undo_torn_bits, verify};
 use format::{Page, PageId};
-use source::{FileChange, PageSource, ReadError, ReadFaults, read_settled};
+use source::{PageSource, ReadError, ReadFaults, read_settled};
 
 /// A page source that verifies the pages of kept ranges.
 pub(super) struct Watched<'a> {
@@ -65,21 +65,10 @@ impl<'a> Watched<'a> {
 
 impl PageSource for Watched<'_> {
     source::as_inner!();
+    source::hints_as_inner!();
 
     fn read_faults(&self) -> ReadFaults {
         self.inner.read_faults()
-    }
-
-    fn changes(&self) -> Vec<FileChange> {
-        self.inner.changes()
-    }
-
-    fn prefetch(&self, first: PageId, pages: u32) {
-        self.inner.prefetch(first, pages);
-    }
-
-    fn pages_per_read(&self, first: PageId) -> u32 {
-        self.inner.pages_per_read(first)
     }
 
     fn read(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use super::{Subject, Sweep};
 use crate::failure::Failure;
 use crate::host::warn;
+use crate::keep::parts_beside;
 use crate::request::Request;
 use crate::spread::evidence::Evidence;
 use crate::spread::make::{plan_of, refuse_many};
@@ -85,14 +86,7 @@ pub(super) fn kept_paths(request: &Request, what: &What<'_>) -> Option<Planned> 
 fn plan_folder(history: &Path, planned: &Planned) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     serde_json::to_string(planned).unwrap_or_default().hash(&mut hasher);
-    beside(history).join(format!("{:016x}", hasher.finish()))
-}
-
-/// The folder that contains all plans of a history. It is in the same folder as the history.
-fn beside(history: &Path) -> PathBuf {
-    let mut name = history.as_os_str().to_owned();
-    name.push(".parts");
-    PathBuf::from(name)
+    parts_beside(history).join(format!("{:016x}", hasher.finish()))
 }
 
 /// Whether the path is a folder whose name has the form that a window uses. A symbolic link to a folder is not
@@ -118,7 +112,7 @@ pub(super) fn remove(path: &Path) {
 /// remaining plans; `None` if some of these IDs are unknown.
 pub(super) fn remove_stale(history: &Path) -> Option<BTreeSet<String>> {
     let mut left = Some(BTreeSet::new());
-    for entry in fs::read_dir(beside(history)).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(parts_beside(history)).into_iter().flatten().flatten() {
         let path = entry.path();
         if !is_of_window(&path) {
             continue;

@@ -188,7 +188,7 @@ impl<'f> Nights<'f> {
         let full = backups.pages.sets().first().and_then(|set| set.guid.clone());
         let path = full.map(|guid| change::path_of(&self.history, &guid));
         let Some(path) = path.filter(|path| path.is_file() && backups.pages.sets().len() > 1) else { return Ok(None) };
-        let ledger: Ledger<Value> = Ledger::open(&path, &BUILD, u64::MAX).map_err(|error| error.to_string())?;
+        let ledger: Ledger<Value> = Ledger::open(&path, &BUILD).map_err(|error| error.to_string())?;
         let options = Options { hash_key: Some(ledger.key()), ..opened.prepared.options.clone() };
         match differing_parts(opened.source(), &opened.prepared.database, &options, &ledger) {
             Ok((count, differing)) if differing.is_empty() => Ok(Some(count)),
