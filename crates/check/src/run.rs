@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use catalog::Database;
+use findings::registry::limits;
 use findings::{
     Beyond, BrokerCount, Content, Coverage, FileRange, Finding, LogAudit, Options, Report, RowsetCounts, Scope,
     Statistics,
@@ -244,7 +245,8 @@ impl<'a> Run<'a> {
         Ok(swept)
     }
 
-    /// Makes one pass over the pages of some ranges, and passes the sums of each range to `keeper`.
+    /// Makes one pass over the pages of some ranges, and passes the sums of each range to `keeper`. The caller has told the
+    /// progress display of the phase.
     pub(crate) fn sweep_ranges(
         &mut self,
         of: (&Context<'_>, &Checks),
@@ -308,7 +310,11 @@ impl<'a> Run<'a> {
         }
         checks.settle(Stage::Beyond, context, swept, &mut self.results());
         self.phases.end("constraints", self.space);
-        self.check_container();
+        match context.open.is_empty() {
+            true => self.check_container(),
+            false if self.source.backup().is_some() => self.coverage.note(&limits::WINDOW_CONTAINER_OPEN, "backup", 0),
+            false => {}
+        }
     }
 
     fn check_container(&mut self) {

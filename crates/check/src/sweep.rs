@@ -58,6 +58,7 @@ pub(crate) fn sweep<C: CheckList>(
     progress: &dyn Progress,
 ) -> Swept<C::Sums> {
     let chunks = Chunks::of(&context.survey.files, context.range);
+    progress.phase("sweep", chunks.pages());
     sweep_chunks((context, checks), &chunks, None, findings, (meter, progress))
 }
 
@@ -80,7 +81,6 @@ fn sweep_chunks<C: CheckList>(
     findings: &mut FindingCollector,
     (meter, progress): (&Meter, &dyn Progress),
 ) -> Swept<C::Sums> {
-    progress.phase("sweep", chunks.pages());
     let sweep = Sweep {
         context,
         checks,

@@ -163,6 +163,8 @@ pub struct RowsetCounts {
     /// Whether some pages of the rowset are in a data file that was not given. Then only the pages in the other files
     /// are counted.
     pub lacks_file: bool,
+    /// Whether a window of time has left pages of the rowset for later windows. Its rows are not counted then.
+    pub is_open: bool,
     /// Live rows.
     pub rows: u64,
     /// Ghost records.
@@ -187,6 +189,21 @@ impl RowsetCounts {
     /// The name of the object as messages print it. The schema is omitted if it is dbo.
     pub fn display_name(&self) -> String {
         if self.schema == "dbo" { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+    }
+
+    /// The rowset without its counts, because not all of its pages were read.
+    pub fn uncounted(self) -> Self {
+        Self {
+            rows: 0,
+            ghost_rows: 0,
+            forwarded_rows: 0,
+            data_pages: 0,
+            index_pages: 0,
+            iam_pages: 0,
+            lob_pages: 0,
+            overflow_pages: 0,
+            ..self
+        }
     }
 
     /// The number of all pages.

@@ -98,7 +98,10 @@ pub(crate) fn write_relations(
         }
     }
     let is_open = objects::is_open(report);
-    let mut judged: BTreeMap<Judged, Vec<i64>> = BTreeMap::new();
+    let mut judged: BTreeMap<(Judged, bool), Vec<i64>> = BTreeMap::new();
+    // Pages of a table that are left for later windows keep all of its relations from being judged.
+    let open: HashSet<i32> =
+        report.rowsets.iter().filter(|rowset| rowset.is_open).map(|rowset| rowset.object_id).collect();
     for (rowset, object) in report.rowsets.iter().zip(&objects.of_report) {
         let id = rowset.object_id;
         let is_in_doubt = has_ended_early || doubts.concern(Basis::Several, Some(id));
@@ -108,7 +111,8 @@ pub(crate) fn write_relations(
                 (false, true) => NOT_VERIFIED,
                 (false, false) => SOUND,
             };
-            judged.entry((kind, verdict)).or_default().push(*object);
+            let is_open = is_open || verdict == NOT_VERIFIED && open.contains(&id);
+            judged.entry(((kind, verdict), is_open)).or_default().push(*object);
         };
         let is_found = found.contains(&(id, rowset.index_id));
         judge("unit", is_found);
@@ -117,7 +121,7 @@ pub(crate) fn write_relations(
             judge("pair", is_found || damaged.contains(&id));
         }
     }
-    for (judged, objects) in judged {
+    for ((judged, is_open), objects) in judged {
         put(transaction, judged, &objects, (ids.image, taken_at, is_open))?;
     }
     if asked.is_whole()

@@ -87,7 +87,7 @@ pub(crate) fn write(
         if is_reported {
             rows.of_report.push(object);
         }
-        if has_counts && is_reported {
+        if has_counts && is_reported && !rowset.is_open {
             let (seen, pages) = (stored(rowset.rows), stored(rowset.pages()));
             let is_counted = known.is_some()
                 && last.query_row(params![object, seen, pages], |row| row.get(0)).optional()? == Some(true);

@@ -1,7 +1,7 @@
 //! The state of a database in one word, with a reason if the database is not sound. All outputs of the program take the
 //! word from here.
 
-use findings::registry::limits::WINDOW_OPEN;
+use findings::registry::limits::{WINDOW_OPEN, WINDOW_TABLE_OPEN};
 use rusqlite::Row;
 
 /// A copy of a database.
@@ -60,14 +60,14 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
-    // The ID of the limit that a check reports for the ranges that it will read in later time windows.
-    let open = WINDOW_OPEN.id;
+    // The IDs of the limits that a check reports for the ranges that it will read in later time windows.
+    let [open, table_open] = [WINDOW_OPEN.id, WINDOW_TABLE_OPEN.id];
     let is_full = "r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
         AND instr(r.options, '\"no_index\":true') = 0";
     format!(
         "ended AS MATERIALIZED (
              SELECT r.id, i.source, r.complete, {is_full} AS is_full, r.complete = 0 AND r.exit_status & 4 = 0 AND EXISTS (
-                 SELECT 1 FROM not_verified v WHERE v.run = r.id AND v.limit_id = '{open}'
+                 SELECT 1 FROM not_verified v WHERE v.run = r.id AND v.limit_id IN ('{open}', '{table_open}')
              ) AS is_open
              FROM run r JOIN image i ON i.id = r.image WHERE r.error IS NULL
          ),

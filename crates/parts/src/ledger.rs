@@ -66,7 +66,7 @@ pub struct KeptRun {
 
 /// The list of contents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Head<B> {
+struct Head<B, R = KeptRun> {
     build: String,
     /// The key with which all facts in the ledger are hashed.
     key: [u8; HashKey::BYTES],
@@ -74,7 +74,7 @@ struct Head<B> {
     /// The base, as the caller describes it.
     base: B,
     /// The runs, the earliest first.
-    runs: Vec<KeptRun>,
+    runs: Vec<R>,
     /// What the check of the base has read of the container.
     seen: Span,
 }
@@ -96,16 +96,20 @@ pub struct LedgerContent<B> {
 pub struct Ledger<B> {
     path: PathBuf,
     head: Head<B>,
-    sequence: u64,
-    /// The file; it has a temporary name until the first run is kept.
     file: File,
-    temporary: Option<NamedTempFile>,
     writer: Mutex<Writer>,
 }
 
 /// Where the next part goes.
 struct Writer {
     file: File,
+    /// The file, as long as it has a temporary name: until the first parts are added.
+    temporary: Option<NamedTempFile>,
+    /// The number of the newest list of contents.
+    sequence: u64,
+    /// What this process has added to the list of contents.
+    runs: Vec<KeptRun>,
+    seen: Option<Span>,
     at: u64,
     buffer: Vec<u8>,
     names: Span,
@@ -117,9 +121,22 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(file: File, at: u64, most_bytes: u64) -> Self {
-        let (buffer, names) = (Vec::new(), Span::default());
-        Self { file, at, buffer, names, from: at, parts: 0, most_bytes, is_full: false, error: None }
+    fn new((file, temporary): (File, Option<NamedTempFile>), (at, sequence): (u64, u64), most_bytes: u64) -> Self {
+        Self {
+            file,
+            temporary,
+            sequence,
+            runs: Vec::new(),
+            seen: None,
+            at,
+            buffer: Vec::new(),
+            names: Span::default(),
+            from: at,
+            parts: 0,
+            most_bytes,
+            is_full: false,
+            error: None,
+        }
     }
 
     fn put(&mut self, pieces: &[&[u8]]) -> bool {
@@ -161,13 +178,18 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             fs::create_dir_all(folder).map_err(unwritable(folder))?;
         }
         let temporary = in_folder(path, 0o600).map_err(unwritable(path))?;
-        let (file, mut of_writer) =
-            temporary.reopen().and_then(|file| Ok((file, temporary.reopen()?))).map_err(unwritable(path))?;
+        // On Windows, a lock keeps all other handles from the file, even those of this process. The two handles share one
+        // position, so each read and each write sets it first.
+        let opened = temporary.reopen().and_then(|file| {
+            file.try_lock()?;
+            Ok((file.try_clone()?, file))
+        });
+        let (mut of_writer, file) = opened.map_err(unwritable(path))?;
         of_writer.write_all(KIND).map_err(unwritable(path))?;
         let build = build.to_owned();
         let head = Head { build, key: random()?, range_pages, base, runs: Vec::new(), seen: Span::default() };
-        let writer = Mutex::new(Writer::new(of_writer, CONTENT, most_bytes));
-        Ok(Self { path: path.to_owned(), head, sequence: 0, file, temporary: Some(temporary), writer })
+        let writer = Mutex::new(Writer::new((of_writer, Some(temporary)), (CONTENT, 0), most_bytes));
+        Ok(Self { path: path.to_owned(), head, file, writer })
     }
 
     /// Opens a ledger. No other process can use it until the returned value is dropped.
@@ -178,8 +200,6 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let unreadable = PartsError::unreadable;
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let mut file = opened.map_err(unreadable(path))?;
-        // On Windows, a lock keeps all other handles from the file, even those of this process. The two handles share one
-        // position, so each read and each write sets it first.
         let of_writer = file.try_clone().map_err(unreadable(path))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -197,8 +217,8 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
         }
-        let writer = Mutex::new(Writer::new(of_writer, end, u64::MAX));
-        Ok(Self { path: path.to_owned(), head, sequence: newest.sequence, file, temporary: None, writer })
+        let writer = Mutex::new(Writer::new((of_writer, None), (end, newest.sequence), u64::MAX));
+        Ok(Self { path: path.to_owned(), head, file, writer })
     }
 
     /// The ledger may have at most this many bytes from here on. What it has already remains.
@@ -241,40 +261,74 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         read(&self.file).map_err(PartsError::unreadable(&self.path))
     }
 
+    /// Adds what this run has kept so far to the ledger. If the process is killed later, it stays there.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written. What was added before remains.
+    pub fn checkpoint(&self, image: &str, read_at: &str) -> Result<(), PartsError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.parts == 0 {
+            return Ok(());
+        }
+        let names = writer.names;
+        self.add((image, read_at), &mut writer, None)?;
+        // The parts that follow are those of the same run.
+        (writer.names, writer.from, writer.parts) = (names, writer.next(), 0);
+        Ok(())
+    }
+
     /// Adds the parts of this run to the ledger, if there are any. `seen` is what was read of the container of the base.
     /// Returns whether all parts found room.
     ///
     /// # Errors
     /// If the ledger cannot be written. The parts of earlier runs remain.
-    pub fn commit(mut self, image: String, read_at: String, seen: Option<&[u8]>) -> Result<bool, PartsError> {
-        let unwritable = PartsError::unwritable;
-        let mut writer = std::mem::replace(
-            self.writer.get_mut().unwrap_or_else(PoisonError::into_inner),
-            Writer::new(self.file.try_clone().map_err(unwritable(&self.path))?, CONTENT, 0),
-        );
+    pub fn commit(self, image: String, read_at: String, seen: Option<&[u8]>) -> Result<bool, PartsError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let is_whole = !writer.is_full;
-        if writer.parts == 0 && writer.error.is_none() {
+        if writer.parts == 0 && writer.error.is_none() && seen.is_none() {
             // There is nothing to keep: nothing has changed, or not even the names found room.
             return Ok(is_whole);
         }
-        (writer.is_full, writer.most_bytes) = (false, u64::MAX);
+        self.add((&image, &read_at), &mut writer, seen)?;
+        Ok(is_whole)
+    }
+
+    /// Writes a list of contents with the parts that were kept since the last one.
+    fn add(&self, (image, read_at): (&str, &str), writer: &mut Writer, seen: Option<&[u8]>) -> Result<(), PartsError> {
+        let unwritable = PartsError::unwritable;
+        let most_bytes = std::mem::replace(&mut writer.most_bytes, u64::MAX);
+        let is_full = std::mem::take(&mut writer.is_full);
         let content = Span { at: writer.from, bytes: writer.next() - writer.from };
-        if let Some(seen) = seen {
-            self.head.seen = Span { at: writer.next(), bytes: seen.len() as u64 };
+        let seen = seen.map(|seen| {
+            let span = Span { at: writer.next(), bytes: seen.len() as u64 };
             writer.put(&[seen]);
+            span
+        });
+        if writer.parts > 0 {
+            let (image, read_at, parts, names) = (image.to_owned(), read_at.to_owned(), writer.parts, writer.names);
+            writer.runs.push(KeptRun { image, read_at, parts, names, content });
         }
-        let (parts, names) = (writer.parts, writer.names);
-        self.head.runs.push(KeptRun { image, read_at, parts, names, content });
-        let json = serde_json::to_vec(&self.head).map_err(|error| unwritable(&self.path)(error.into()))?;
+        writer.seen = seen.or(writer.seen);
+        let Head { build, key, range_pages, base, runs, seen } = &self.head;
+        let runs: Vec<&KeptRun> = runs.iter().chain(&writer.runs).collect();
+        let head = Head {
+            build: build.clone(),
+            key: *key,
+            range_pages: *range_pages,
+            base,
+            runs,
+            seen: writer.seen.unwrap_or(*seen),
+        };
+        let json = serde_json::to_vec(&head).map_err(|error| unwritable(&self.path)(error.into()))?;
         let head = Span { at: writer.next(), bytes: json.len() as u64 };
         writer.put(&[&json]);
         writer.flush();
-        if let Some(error) = writer.error {
+        if let Some(error) = writer.error.take() {
             return Err(unwritable(&self.path)(error));
         }
-        let slot = Slot { sequence: self.sequence + 1, head, digest: digest_of(&json) };
-        let write = || -> io::Result<()> {
-            let mut file = writer.file;
+        let slot = Slot { sequence: writer.sequence + 1, head, digest: digest_of(&json) };
+        let mut write = || -> io::Result<()> {
+            let file = &mut writer.file;
             file.sync_data()?;
             let [first, second] = SLOTS;
             file.seek(SeekFrom::Start(if slot.sequence.is_multiple_of(2) { first } else { second }))?;
@@ -282,10 +336,11 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             file.sync_data()
         };
         write().map_err(unwritable(&self.path))?;
-        if let Some(temporary) = self.temporary {
+        (writer.sequence, writer.most_bytes, writer.is_full) = (slot.sequence, most_bytes, is_full);
+        if let Some(temporary) = writer.temporary.take() {
             persist(temporary, &self.path).map_err(unwritable(&self.path))?;
         }
-        Ok(is_whole)
+        Ok(())
     }
 }
 

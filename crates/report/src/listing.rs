@@ -66,8 +66,8 @@ impl ObjectListing<'_> {
     }
 
     /// The line that ends an object's messages: its rows and pages, or that it was skipped. `None` for an object
-    /// without a heap or clustered index. Also `None` if the object has pages in a file that was not given, because its
-    /// rows could not be counted.
+    /// without a heap or clustered index. Also `None` if the object has pages in a file that was not given, or that are left for
+    /// later windows, because its rows could not be counted.
     pub(crate) fn counted(&self, name: &str) -> Option<Message> {
         if self.rowsets.iter().any(|rowset| rowset.memory_optimized) {
             return Some(message::memory_optimized(self.id, name));
@@ -76,10 +76,12 @@ impl ObjectListing<'_> {
     }
 
     /// Rows and in-row data pages of the heap or clustered index, over all partitions. `None` if the object has neither
-    /// a heap nor a clustered index, or if a file with its pages was not given.
+    /// a heap nor a clustered index, or if not all of its pages could be counted.
     pub(crate) fn rows_and_pages(&self) -> Option<(u64, u64)> {
         let mut base = self.rowsets.iter().filter(|rowset| rowset.index_id <= 1).peekable();
-        base.peek().filter(|_| !self.rowsets.iter().any(|rowset| rowset.index_id <= 1 && rowset.lacks_file))?;
+        base.peek().filter(|_| {
+            !self.rowsets.iter().any(|rowset| rowset.index_id <= 1 && (rowset.lacks_file || rowset.is_open))
+        })?;
         Some(base.fold((0, 0), |(rows, pages), rowset| (rows + rowset.rows, pages + rowset.data_pages)))
     }
 }

@@ -93,9 +93,11 @@ pub fn headline(report: &Report) -> String {
 /// The heading under which a limit is listed: the kind of the limit, in words.
 pub(crate) fn heading(limit: &Limit) -> &'static str {
     match limit.kind {
-        // Under this limit, no input is missing: the time window of the check ended before all ranges of pages were
+        // Under these limits, no input is missing: the time window of the check ended before all ranges of pages were
         // read.
-        _ if limit == &limits::WINDOW_OPEN => "Because the window ended",
+        _ if [&limits::WINDOW_OPEN, &limits::WINDOW_TABLE_OPEN, &limits::WINDOW_CONTAINER_OPEN].contains(&limit) => {
+            "Because the window ended"
+        }
         LimitKind::Damaged => "Because of damage or contradictions",
         LimitKind::Unreadable => "Because reads failed",
         LimitKind::NotGiven => "Because something was not given",

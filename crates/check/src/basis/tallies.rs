@@ -46,6 +46,8 @@ sums! {
         pub(crate) bad_pages: u64,
         /// Number of pages that could not be read.
         pub(crate) unread_pages: u64,
+        /// Number of pages in ranges that no window of time has read yet.
+        pub(crate) open_pages: u64,
         /// Number of pages that may or may not be in use.
         pub(crate) unknown_pages: u64,
         /// Number of pages that a repair, reorganize, bulk load or sort was working on.
@@ -80,10 +82,15 @@ impl UnitTally {
         self.data_pages + self.index_pages + self.text_pages
     }
 
-    /// Number of pages whose content cannot be relied on. They are damaged, unread, possibly free, of a type without
+    /// Number of pages whose content cannot be relied on. They are damaged, unread, not read yet, possibly free, of a type without
     /// known rules, or in an extent that another unit claimed first.
     pub(crate) fn lost_pages(&self) -> u64 {
-        self.bad_pages + self.unread_pages + self.unknown_pages + self.pages_in_transit + self.taken_pages
+        self.bad_pages + self.unseen_pages() + self.unknown_pages + self.pages_in_transit + self.taken_pages
+    }
+
+    /// Number of pages that could not be read, or were not read yet.
+    pub(crate) fn unseen_pages(&self) -> u64 {
+        self.unread_pages + self.open_pages
     }
 }
 

@@ -183,8 +183,8 @@ fn missing_blobs(
     let (mut target, mut missing) = (Target::default(), Vec::new());
     for (group, column, fault, blob) in segments.chain(dictionaries) {
         let Some((blob, unit)) = blob.and_then(|blob| Some((blob, context.unit_of(blob.root.page)?))) else { continue };
-        // Pages that the sweep could not read are already noted.
-        if swept.units.get(unit as usize).is_some_and(|tally| tally.unread_pages > 0) {
+        // Pages that the sweep has not read are already noted.
+        if swept.units.get(unit as usize).is_some_and(|tally| tally.unseen_pages() > 0) {
             continue;
         }
         match is_missing(context, &mut target, rowset, (unit, blob)) {

@@ -289,6 +289,8 @@ fn why_not(context: &Context<'_>, plan: &RowsetPlan, swept: &Tallies, sums: &Sum
         Some(&limits::LOB_ROWS_UNKNOWN)
     } else if units.clone().any(|unit| context.units.get(*unit).is_some_and(|unit| !context.in_scope(unit))) {
         Some(&limits::LOB_OUT_OF_SCOPE)
+    } else if units.clone().any(|unit| tally(unit).is_some_and(|tally| tally.open_pages > 0)) {
+        Some(&limits::WINDOW_TABLE_OPEN)
     } else if units.clone().any(|unit| context.survey.partial_units.contains(unit)) {
         Some(&limits::LOB_FILE_NOT_GIVEN)
     } else if units.any(is_partly_known) {

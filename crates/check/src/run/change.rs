@@ -10,6 +10,7 @@
 mod inputs;
 mod verify;
 mod watched;
+mod window;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -38,6 +39,7 @@ use inputs::Inputs;
 #[doc(hidden)]
 pub use verify::differing_parts;
 use watched::Watched;
+pub use window::{Schedule, Turn, WindowDone, closed, run_in_window};
 
 /// The inputs of a range's sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,6 +135,10 @@ pub enum Reason {
     Meaning,
     /// No earlier run has kept its sums.
     NotKept,
+    /// The last run that has read it has found something in it, or could not read all of it.
+    Findings,
+    /// A window has read it once more, to find pages that went bad.
+    Again,
 }
 
 impl Reason {
@@ -143,6 +149,8 @@ impl Reason {
             Self::Maps => "maps",
             Self::Meaning => "meaning",
             Self::NotKept => "not_kept",
+            Self::Findings => "findings",
+            Self::Again => "again",
         }
     }
 }
@@ -173,15 +181,7 @@ pub fn run_by_change(
     progress: &dyn Progress,
     ledger: &dyn Ledger,
 ) -> Result<(Report, Reuse), NotByChange> {
-    if let Some(option) = needs_all_pages(options) {
-        return Err(NotByChange::Options(option));
-    }
-    if database.is_encrypted {
-        return Err(NotByChange::Database("the database is encrypted"));
-    }
-    if !database.units_are_complete() || !database.layouts_are_complete() {
-        return Err(NotByChange::Database("the catalog of the database cannot be read completely"));
-    }
+    refused(database, options)?;
     let watched = Watched::new(source);
     let (mut reuse, mut states) = (Reuse::default(), None);
     let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
@@ -190,6 +190,7 @@ pub fn run_by_change(
         let missing = change.missing(&kept);
         reuse = change.reuse(&kept);
         watched.keep(joined(kept.states.kept()));
+        run.progress.phase("sweep", missing.iter().map(|range| u64::from(range.pages)).sum());
         let others = run.sweep_ranges((change.context, checks), &missing, &change);
         kept.swept.merge(others);
         states = Some(kept.states);
@@ -202,6 +203,20 @@ pub fn run_by_change(
     reuse.oldest = states.map(|states| oldest(&report, &states)).unwrap_or_default();
     report.statistics.pages_read = report.statistics.pages_read.saturating_sub(reuse.pages_kept);
     Ok((report, reuse))
+}
+
+/// Refuses a run that needs all pages.
+fn refused(database: &Database, options: &Options) -> Result<(), NotByChange> {
+    if let Some(option) = needs_all_pages(options) {
+        return Err(NotByChange::Options(option));
+    }
+    if database.is_encrypted {
+        return Err(NotByChange::Database("the database is encrypted"));
+    }
+    if !database.units_are_complete() || !database.layouts_are_complete() {
+        return Err(NotByChange::Database("the catalog of the database cannot be read completely"));
+    }
+    Ok(())
 }
 
 /// Joins neighboring ranges. The ranges are ascending.
@@ -247,6 +262,35 @@ enum State {
     Other(Reason),
     /// The sums come from this run, counted backwards.
     Kept(u16),
+    /// The sums come from this run, and have been added up.
+    Merged(u16),
+    /// This run has swept the range.
+    Swept,
+}
+
+impl State {
+    /// Whether the sums are not known.
+    fn is_open(self) -> bool {
+        matches!(self, Self::Unknown | Self::Other(_))
+    }
+
+    /// Why a range in this state is swept.
+    fn reason(self) -> Reason {
+        match self {
+            Self::Unknown => Reason::NotKept,
+            Self::Other(reason) => reason,
+            Self::Kept(_) | Self::Merged(_) | Self::Swept => Reason::Again,
+        }
+    }
+
+    /// Notes why a part was not used, unless the reason is known already.
+    fn is_other(&mut self, reason: Reason) {
+        if *self == Self::Unknown
+            || *self != Self::Other(Reason::Findings) && reason == Reason::Findings && self.is_open()
+        {
+            *self = Self::Other(reason);
+        }
+    }
 }
 
 /// The state of each range of the files.
@@ -268,6 +312,10 @@ impl States {
         let (_, pages, states) = self.files.iter_mut().find(|(file, ..)| *file == range.file_id)?;
         let is_range = range == range_of(PageId::new(range.file_id, range.first), self.range_pages, *pages);
         states.get_mut((range.first / self.range_pages) as usize).filter(|_| is_range && range.pages > 0)
+    }
+
+    fn each_mut(&mut self, act: impl Fn(&mut State)) {
+        self.files.iter_mut().flat_map(|(.., states)| states).for_each(act);
     }
 
     /// All ranges, in the order of the files.
@@ -320,6 +368,71 @@ impl<'c> Change<'c> {
     /// Calls `visit` with each part of an earlier run whose inputs are the same now, once for each range.
     fn each_kept(&self, run: &Run<'_>, mut visit: impl FnMut(&PartKey, Swept<Sums>)) -> Result<States, NotByChange> {
         let mut states = States::of(self.context, self.range_pages);
+        self.each_part(run, &mut states, |(of_run, key, part), translation, state| {
+            let Some(reason) = self.differs(state, &key) else {
+                let swept = self.read(&key, translation, &mut &*part)?;
+                if self.has_all(&swept) {
+                    *state = State::Kept(of_run);
+                    visit(&key, swept);
+                } else {
+                    state.is_other(Reason::Meaning);
+                }
+                return Ok(());
+            };
+            state.is_other(reason);
+            Ok(())
+        })?;
+        Ok(states)
+    }
+
+    /// Finds the parts whose inputs are the same now, without reading their sums.
+    fn find_kept(&self, run: &Run<'_>) -> Result<States, NotByChange> {
+        let mut states = States::of(self.context, self.range_pages);
+        self.each_part(run, &mut states, |(of_run, key, _), _, state| {
+            match self.differs(state, &key) {
+                None => *state = State::Kept(of_run),
+                Some(reason) => state.is_other(reason),
+            }
+            Ok(())
+        })?;
+        Ok(states)
+    }
+
+    /// Adds up the sums of all parts that were found. Returns the number of their pages.
+    fn merge_kept(&self, run: &Run<'_>, states: &mut States, all: &mut Swept<Sums>) -> Result<u64, NotByChange> {
+        let mut pages = 0;
+        self.each_part(run, states, |(of_run, key, part), translation, state| {
+            // A run has swept each range once, so this is the part that was found.
+            if *state != State::Kept(of_run) || self.inputs.compare_maps(self.context, self.checks, &key).is_some() {
+                return Ok(());
+            }
+            let swept = self.read(&key, translation, &mut &*part)?;
+            if !self.has_all(&swept) {
+                *state = State::Other(Reason::Meaning);
+                return Ok(());
+            }
+            *state = State::Merged(of_run);
+            pages += swept.tallies.pages_read;
+            all.merge(swept);
+            all.sums.gather(self.context.space);
+            self.checks.bound(self.context, &mut all.sums);
+            Ok(())
+        })?;
+        states.each_mut(|state| match *state {
+            State::Merged(run) => *state = State::Kept(run),
+            State::Kept(_) => *state = State::Unknown,
+            _ => {}
+        });
+        Ok(pages)
+    }
+
+    /// Calls `act` with each part of earlier runs, the latest run first, and with the state of its range.
+    fn each_part(
+        &self,
+        run: &Run<'_>,
+        states: &mut States,
+        mut act: impl FnMut((u16, PartKey, &[u8]), &Translation, &mut State) -> Result<(), NotByChange>,
+    ) -> Result<(), NotByChange> {
         let (mut runs, mut translation) = (0_u16, None);
         run.progress.phase("merge", 0);
         self.ledger.each(&mut |entry| {
@@ -329,40 +442,32 @@ impl<'c> Change<'c> {
                     translation = self.translation(names)?;
                 }
                 Entry::Part(key, part) => {
-                    let (Some(translation), Some(state)) = (&translation, states.get_mut(key.range)) else {
-                        return Ok(());
-                    };
-                    if matches!(state, State::Kept(_)) {
-                        return Ok(());
-                    }
-                    match self.sums_of(&key, translation, part)? {
-                        Ok(swept) => {
-                            *state = State::Kept(runs.saturating_sub(1));
-                            visit(&key, swept);
-                        }
-                        Err(reason) if *state == State::Unknown => *state = State::Other(reason),
-                        Err(_) => {}
+                    let Some(state) = states.get_mut(key.range) else { return Ok(()) };
+                    if part.is_empty() {
+                        // The sums that an earlier run has kept must not hide what a later run has found.
+                        state.is_other(Reason::Findings);
+                    } else if let Some(translation) = &translation {
+                        act((runs.saturating_sub(1), key, part), translation, state)?;
                     }
                 }
             }
             Ok(())
-        })?;
-        Ok(states)
+        })
     }
 
-    /// The sums of a part, or the reason why they are not those of the range now.
-    fn sums_of(
-        &self,
-        key: &PartKey,
-        translation: &Translation,
-        mut part: &[u8],
-    ) -> Result<Result<Swept<Sums>, Reason>, SumsError> {
-        if let Some(reason) = self.inputs.compare(self.context, self.checks, key) {
-            return Ok(Err(reason));
+    /// Why a part is not used for a range in this state; `None` if it is.
+    fn differs(&self, state: &State, key: &PartKey) -> Option<Reason> {
+        match state {
+            State::Unknown => self.inputs.compare(self.context, self.checks, key),
+            State::Other(Reason::Findings) => Some(Reason::Findings),
+            State::Other(_) => self.inputs.compare(self.context, self.checks, key),
+            State::Kept(_) | State::Merged(_) | State::Swept => Some(Reason::NotKept),
         }
-        let swept = self.read(key, translation, &mut part)?;
-        let has_all = self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint);
-        Ok(if has_all { Ok(swept) } else { Err(Reason::Meaning) })
+    }
+
+    /// Whether the sums say everything that the present checkpoint asks.
+    fn has_all(&self, swept: &Swept<Sums>) -> bool {
+        self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint)
     }
 
     /// How to translate the numbers of an earlier run; `None` if the run was made under other conditions.
@@ -407,8 +512,7 @@ impl<'c> Change<'c> {
             reuse.ranges += 1;
             let reason = match state {
                 State::Kept(_) => continue,
-                State::Other(reason) => reason,
-                State::Unknown => Reason::NotKept,
+                state => state.reason(),
             };
             *reuse.swept.entry(reason).or_default() += 1;
         }
@@ -427,12 +531,21 @@ impl<'c> Change<'c> {
             && self.checks.last_checkpoint.has_all(&sums.last_checkpoint)
     }
 
-    /// Writes the part of a range, if a later run may use it.
+    /// Whether a part of this range may be kept, as far as its maps say.
+    fn may_keep(&self, range: FileRange) -> bool {
+        self.inputs.of_range(self.context, self.checks, range).is_some()
+    }
+
+    /// Writes the part of a range, if a later run may use it. The part is empty if no run may use sums that an earlier run
+    /// has kept, because this run has found something or has not read everything.
     fn part(&self, done: &mut SweptRange<Sums>) -> Option<(PartKey, Vec<u8>)> {
         let context = self.context;
-        let above = done.above.filter(|_| !done.has_findings && self.is_complete(&done.swept))?;
         let (maps, meaning) = self.inputs.of_range(context, self.checks, done.range)?;
-        let key = PartKey { range: done.range, above, maps, meaning };
+        let above = done.above.filter(|_| !done.has_findings && self.is_complete(&done.swept));
+        let key = PartKey { range: done.range, above: above.unwrap_or_default(), maps, meaning };
+        if above.is_none() {
+            return Some((key, Vec::new()));
+        }
         done.swept.put_in_order(context);
         let (mut bytes, head) = (Vec::new(), key.to_bytes());
         let mut to = Output::new(&context.hash, &head, context.space, &mut bytes);

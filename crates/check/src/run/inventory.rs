@@ -38,6 +38,7 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
                 let (Some(tally), Some(unit)) = (swept.units.get(at), database.units.get(at)) else { continue };
                 let iam = context.survey.iam_pages.get(at).copied().unwrap_or_default();
                 counts.iam_pages += iam;
+                counts.is_open |= tally.open_pages > 0;
                 counts.lacks_file |= context.survey.partial_units.contains(&(at as UnitIndex));
                 match unit.kind {
                     UnitKind::Lob => counts.lob_pages += tally.pages(),
@@ -65,7 +66,8 @@ pub(crate) fn rowsets(context: &Context<'_>, swept: &Tallies) -> Vec<RowsetCount
                     files,
                 });
             }
-            counts
+            // Counts would include only some of the rows and pages.
+            if counts.is_open { counts.uncounted() } else { counts }
         })
         .collect()
 }

@@ -74,6 +74,10 @@ fn can_be_judged(context: &Context<'_>, unit: UnitIndex, tally: &UnitTally, cove
         coverage.note(&limits::PAGES_UNREADABLE, name(), tally.unread_pages);
         judged = false;
     }
+    if tally.open_pages > 0 {
+        coverage.note(&limits::WINDOW_TABLE_OPEN, name(), tally.open_pages);
+        judged = false;
+    }
     if tally.unknown_pages > 0 {
         coverage.note(&limits::PAGES_PFS_DAMAGED, name(), tally.unknown_pages);
         judged = false;

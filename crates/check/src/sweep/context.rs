@@ -37,6 +37,8 @@ pub(crate) struct Context<'a> {
     pub(crate) range: Option<FileRange>,
     /// The page ranges of the parts of a divided run. A part knows only its own range; a merge knows all ranges.
     pub(crate) ranges: Ranges,
+    /// The ranges of pages that no window of time has read yet, in ascending order; known after the sweep.
+    pub(crate) open: Vec<FileRange>,
     /// Pages whose header names a different unit than the allocation maps; known after the sweep.
     pub(crate) taken: Arc<Taken>,
     /// Units with bad pages; known after the sweep.
@@ -107,6 +109,7 @@ impl<'a> Context<'a> {
             batch: None,
             range: None,
             ranges: Ranges::default(),
+            open: Vec::new(),
             taken: Arc::default(),
             bad_units: Arc::default(),
             rounds: None,
@@ -125,6 +128,12 @@ impl<'a> Context<'a> {
     pub(crate) fn learn(&mut self, swept: &mut Tallies) {
         self.taken = swept.take_taken().into();
         self.bad_units = swept.bad_units().into();
+    }
+
+    /// Whether a window of time has left any of these pages of a file.
+    pub(crate) fn has_open(&self, file_id: u16, pages: std::ops::Range<u32>) -> bool {
+        let next = self.open.partition_point(|range| (range.file_id, range.end()) <= (file_id, pages.start));
+        self.open.get(next).is_some_and(|range| range.file_id == file_id && range.first < pages.end)
     }
 
     /// Bytes of the memory grant that the facts of one phase may use.

@@ -75,7 +75,7 @@ pub(super) fn check_between_parts(
     let unreadable = each_window(context, Which::Apart, (sums, &nodes), findings, |_, _| {});
     // If the sweep could not read some page of a unit, this unit already counts as unread. So only units without unread
     // pages are added.
-    let is_new = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.unread_pages == 0);
+    let is_new = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.unseen_pages() == 0);
     sums.unread.extend(unreadable.into_iter().filter(is_new));
     end(swept, sums);
 }

@@ -54,15 +54,18 @@ impl Inputs {
 
     /// The first input of a range that differs from those of a part; `None` if all are the same.
     pub(super) fn compare(&self, context: &Context<'_>, checks: &Checks, key: &PartKey) -> Option<Reason> {
+        // The pages are read only if the maps and the meaning are the same.
+        self.compare_maps(context, checks, key)
+            .or_else(|| (bytes_above(context, key.range) != Some(key.above)).then_some(Reason::Bytes))
+    }
+
+    /// Whether the maps or the meaning of a range differ from those of a part.
+    pub(super) fn compare_maps(&self, context: &Context<'_>, checks: &Checks, key: &PartKey) -> Option<Reason> {
         let Some((maps, meaning)) = self.of_range(context, checks, key.range) else { return Some(Reason::Maps) };
         if maps != key.maps {
             return Some(Reason::Maps);
         }
-        if meaning != key.meaning {
-            return Some(Reason::Meaning);
-        }
-        // The pages are read only if the maps and the meaning are the same.
-        (bytes_above(context, key.range) != Some(key.above)).then_some(Reason::Bytes)
+        (meaning != key.meaning).then_some(Reason::Meaning)
     }
 
     /// The maps of a range and the meaning of its units. `None` if its sums cannot be kept: several units claim a page of

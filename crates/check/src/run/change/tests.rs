@@ -1,3 +1,5 @@
+mod windows;
+
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 

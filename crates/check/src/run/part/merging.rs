@@ -94,19 +94,8 @@ pub fn so_far<'p, E: From<SumsError>>(
     next: impl FnMut() -> Option<Result<Part<'p>, E>>,
 ) -> Result<Report, E> {
     let report = merge_with((source, database), options, progress, (ranges, left, None), begin, next)?;
-    // Counts would include only some of the rows and pages, so they are set to 0.
-    let named = |rowset: RowsetCounts| RowsetCounts {
-        rows: 0,
-        ghost_rows: 0,
-        forwarded_rows: 0,
-        data_pages: 0,
-        index_pages: 0,
-        iam_pages: 0,
-        lob_pages: 0,
-        overflow_pages: 0,
-        ..rowset
-    };
-    Ok(Report { rowsets: report.rowsets.into_iter().map(named).collect(), ..report })
+    // Counts would include only some of the rows and pages.
+    Ok(Report { rowsets: report.rowsets.into_iter().map(RowsetCounts::uncounted).collect(), ..report })
 }
 
 fn merge_with<'p, E: From<SumsError>>(

@@ -44,6 +44,14 @@ limits! {
     WINDOW_OPEN = "window.open", NotGiven, "ranges",
         "the maintenance window ended before these ranges were read; links, keys and rows are compared after all ranges of the database have been read",
         action "No action is needed: the next window continues the check. To read all pages in one run, check without --window.";
+    // Units of which a window over a changing database has not read all pages yet.
+    WINDOW_TABLE_OPEN = "window.table-open", NotGiven, "pages",
+        "no window has read these pages yet, or they have changed since; links, keys and rows of the table are compared after all its pages have been read",
+        action "No action is needed: the next windows continue the check. To read all pages in one run, check without --window.";
+    // What is read after all ranges were read.
+    WINDOW_CONTAINER_OPEN = "window.container-open", NotGiven, "backup files",
+        "the checksums of a backup file are compared after all of its ranges have been read",
+        action "No action is needed: the next windows continue the check. To read all pages in one run, check without --window.";
 
     // Limits that demote findings: something unknown may explain the finding, so it is not a proof.
     DEMOTED_LOG = "demoted.log", NotGiven, "messages",

@@ -1,0 +1,343 @@
+//! A window of time over a database that changes: sweeps ranges until the window is over, and compares the sums of those
+//! tables of which all ranges are known, from this window or from earlier ones.
+
+use std::collections::{BTreeMap, HashSet};
+
+use catalog::Database;
+use findings::registry::limits;
+use findings::{FileRange, Options, Report};
+use format::PageId;
+use format::allocation::EXTENT_PAGES;
+use source::PageSource;
+use sums::CheckSums;
+
+use super::watched::Watched;
+use super::{Change, Ledger, NotByChange, Reason, Reuse, State, States, joined, oldest, refused};
+use crate::basis::progress::Progress;
+use crate::basis::tallies::Tallies;
+use crate::basis::units::UnitIndex;
+use crate::checks::{Checks, Sums};
+use crate::run::{Run, run_with};
+use crate::survey::Allocation;
+use crate::sweep::check_list::Swept;
+use crate::sweep::keeping::range_of;
+
+/// A table, and how much of it must be read until it can be compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// The ID of the table.
+    pub object_id: i32,
+    /// The number of pages in use.
+    pub pages: u64,
+    /// The number of pages that no window has read, or that have changed since.
+    pub open_pages: u64,
+    /// The number of other pages whose last read is too long ago.
+    pub old_pages: u64,
+}
+
+/// Decides what a window reads, and for how long.
+pub trait Schedule: Sync {
+    /// Whether the window is over.
+    fn is_over(&self) -> bool;
+
+    /// Whether pages that were last read by this earlier run, counted backwards, should be read again in the turn of their
+    /// table.
+    fn is_old(&self, run: usize) -> bool;
+
+    /// The number of pages that are swept before [`Self::is_over`] is asked again.
+    fn batch_pages(&self) -> u64;
+
+    /// Puts the tables into the order of their turns. Tables that are left out get no turn.
+    fn order(&self, turns: Vec<Turn>) -> Vec<Turn>;
+
+    /// Some ranges were swept and kept; this many of their pages are in use.
+    fn swept(&self, pages: u64);
+}
+
+/// What a window has read, and what is left.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct WindowDone {
+    /// What was read, and what was taken from earlier windows.
+    pub reuse: Reuse,
+    /// All tables with pages, by ID, as they are at the end of the window.
+    pub tables: Vec<Turn>,
+    /// The number of ranges that this window has swept.
+    pub ranges_swept: u64,
+    /// The number of pages that this window has swept.
+    pub pages_swept: u64,
+    /// The number of pages in use.
+    pub pages: u64,
+    /// The number of pages in use that are left for later windows.
+    pub open_pages: u64,
+}
+
+/// Sweeps ranges in the order of `schedule` until the window is over, keeps their sums in the ledger, and compares the
+/// sums of all tables that have no open pages. Ranges with pages in `forced` are swept first.
+///
+/// # Errors
+/// [`NotByChange`]; nothing was reported then, but parts may have been kept.
+pub fn run_in_window(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    progress: &dyn Progress,
+    ledger: &dyn Ledger,
+    (schedule, forced): (&dyn Schedule, &[PageId]),
+) -> Result<(Report, WindowDone), NotByChange> {
+    refused(database, options)?;
+    let watched = Watched::new(source);
+    let (mut done, mut states) = (WindowDone::default(), None);
+    let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
+        let window = Window { change: Change::new(context, checks, ledger)?, schedule };
+        let mut found = window.change.find_kept(run)?;
+        window.forget(&mut found, forced);
+        let mut swept = window.sweep((run, checks), &mut found, &mut done);
+        // What was read before must be sound now, if it is read again.
+        watched.keep(joined(found.kept()));
+        done.reuse.pages_kept = window.change.merge_kept(run, &mut found, &mut swept)?;
+        let of_no_table = window.end(&found, &mut swept.tallies, &mut done);
+        if of_no_table > 0 {
+            run.coverage.note(&limits::WINDOW_TABLE_OPEN, "database", of_no_table);
+        }
+        context.open =
+            joined(window.change.in_scope(&found).filter(|(_, state)| state.is_open()).map(|(range, _)| range));
+        states = Some(found);
+        run.end_pass(context, checks, &mut swept);
+        Ok::<_, NotByChange>(swept)
+    })?;
+    if let Some(page) = watched.rotten() {
+        return Err(NotByChange::Rotten(page));
+    }
+    done.reuse.oldest = states.map(|states| oldest(&report, &states)).unwrap_or_default();
+    report.statistics.pages_read = report.statistics.pages_read.saturating_sub(done.reuse.pages_kept);
+    Ok((report, done))
+}
+
+struct Window<'c, 'w> {
+    change: Change<'c>,
+    schedule: &'w dyn Schedule,
+}
+
+/// What is left of a window.
+struct Left {
+    /// Whether its time is over.
+    is_over: bool,
+    /// Whether a batch of ranges is swept although the time is over.
+    is_first: bool,
+}
+
+/// The ranges of a table that a window may read.
+#[derive(Default)]
+struct Work {
+    pages: u64,
+    open_pages: u64,
+    old_pages: u64,
+    /// Ranges that no window has read.
+    new: Vec<FileRange>,
+    /// Ranges that have changed.
+    changed: Vec<FileRange>,
+    /// Ranges whose last read is too long ago.
+    old: Vec<FileRange>,
+}
+
+impl Window<'_, '_> {
+    /// The sums of ranges with these pages are not used.
+    fn forget(&self, states: &mut States, pages: &[PageId]) {
+        for page in pages {
+            let file_pages = self.change.context.survey.file(page.file).map_or(0, |file| file.pages);
+            if let Some(state) = states.get_mut(range_of(*page, self.change.range_pages, file_pages)) {
+                *state = State::Other(Reason::Findings);
+            }
+        }
+    }
+
+    /// Sweeps ranges until the window is over.
+    fn sweep(&self, (run, checks): (&mut Run<'_>, &Checks), states: &mut States, done: &mut WindowDone) -> Swept<Sums> {
+        let mut swept = Swept::new(checks, self.change.context.units.list().len());
+        let (first, mut tables) = self.work(states);
+        let old = self.oldest_first(states);
+        let pages = tables.values().map(|work| work.open_pages + work.old_pages).sum();
+        run.progress.phase("sweep", pages);
+        let mut left = Left { is_over: false, is_first: false };
+        self.sweep_ranges((run, checks), first, states, (&mut swept, done, &mut left));
+        // Even the shortest window reads something that no window has read.
+        left.is_first = true;
+        let turns = tables.iter().map(|(object_id, work)| work.turn(*object_id)).collect();
+        let turns = self.schedule.order(turns).into_iter().filter_map(|turn| tables.remove(&turn.object_id));
+        let ranges = turns.flat_map(|Work { new, changed, old, .. }| [new, changed, old]).flatten().collect();
+        self.sweep_ranges((run, checks), ranges, states, (&mut swept, done, &mut left));
+        // The rest of the window finds pages that went bad.
+        left.is_first = false;
+        self.sweep_ranges((run, checks), old, states, (&mut swept, done, &mut left));
+        swept
+    }
+
+    /// Sweeps ranges that this window has not swept yet, until the window is over.
+    fn sweep_ranges(
+        &self,
+        (run, checks): (&mut Run<'_>, &Checks),
+        ranges: Vec<FileRange>,
+        states: &mut States,
+        (swept, done, left): (&mut Swept<Sums>, &mut WindowDone, &mut Left),
+    ) {
+        let context = self.change.context;
+        let most_pages = self.schedule.batch_pages();
+        let mut ranges = ranges.into_iter().peekable();
+        while ranges.peek().is_some() {
+            left.is_over = left.is_over || self.schedule.is_over();
+            if left.is_over && !left.is_first {
+                return;
+            }
+            let (mut batch, mut pages) = (Vec::new(), 0);
+            while let Some(range) = ranges.next_if(|range| pages == 0 || pages + u64::from(range.pages) <= most_pages) {
+                let Some(state) = states.get_mut(range).filter(|state| **state != State::Swept) else { continue };
+                let reason = state.reason();
+                *done.reuse.swept.entry(reason).or_default() += 1;
+                *state = State::Swept;
+                pages += u64::from(range.pages);
+                batch.push(range);
+            }
+            if batch.is_empty() {
+                continue;
+            }
+            left.is_first = false;
+            batch.sort_unstable_by_key(|range| (range.file_id, range.first));
+            done.ranges_swept += batch.len() as u64;
+            let part = run.sweep_ranges((context, checks), &joined(batch.into_iter()), &self.change);
+            done.pages_swept += part.tallies.pages_allocated;
+            let in_use = part.tallies.pages_allocated;
+            swept.merge(part);
+            swept.sums.gather(context.space);
+            self.schedule.swept(in_use);
+        }
+    }
+
+    /// What each table needs, and the ranges that are read first in any case: those whose sums cannot be kept, such as those
+    /// with system tables, those in which the last read has found something, and those without pages of tables.
+    fn work(&self, states: &States) -> (Vec<FileRange>, BTreeMap<i32, Work>) {
+        let (mut first, mut tables) = (Vec::new(), BTreeMap::<i32, Work>::new());
+        let mut owners = Vec::new();
+        for (range, state) in self.change.in_scope(states) {
+            self.owners(range, &mut owners);
+            let objects = self.by_object(&owners);
+            let is_first = match state {
+                State::Other(Reason::Findings) => true,
+                State::Kept(_) => false,
+                _ => objects.is_empty() || !self.change.may_keep(range),
+            };
+            if is_first {
+                first.push(range);
+            }
+            let is_old = matches!(state, State::Kept(run) if self.schedule.is_old(run.into()));
+            for (object_id, pages) in objects {
+                let work = tables.entry(object_id).or_default();
+                work.pages += pages;
+                match state {
+                    _ if is_first => continue,
+                    State::Unknown => work.new.push(range),
+                    State::Other(_) => work.changed.push(range),
+                    State::Kept(_) if is_old => work.old.push(range),
+                    _ => continue,
+                }
+                if is_old { work.old_pages += pages } else { work.open_pages += pages }
+            }
+        }
+        (first, tables)
+    }
+
+    /// All ranges whose sums are kept, the least recently read first.
+    fn oldest_first(&self, states: &States) -> Vec<FileRange> {
+        let kept = states.each().filter_map(|(range, state)| match state {
+            State::Kept(run) => Some((std::cmp::Reverse(run), range)),
+            _ => None,
+        });
+        let mut kept: Vec<_> = kept.collect();
+        kept.sort_by_key(|(run, range)| (*run, range.file_id, range.first));
+        kept.into_iter().map(|(_, range)| range).collect()
+    }
+
+    /// Counts what is left, and marks the units of which some pages were not read. Returns the number of pages that are
+    /// left in ranges without pages of tables.
+    fn end(&self, states: &States, tallies: &mut Tallies, done: &mut WindowDone) -> u64 {
+        let (mut tables, mut owners, mut of_no_table) = (BTreeMap::<i32, Work>::new(), Vec::new(), 0);
+        for (range, state) in self.change.in_scope(states) {
+            done.reuse.ranges += 1;
+            self.owners(range, &mut owners);
+            let is_open = state.is_open();
+            let objects = self.by_object(&owners);
+            if is_open && objects.is_empty() {
+                of_no_table += owners.iter().map(|(_, pages)| pages).sum::<u64>();
+            }
+            for (object_id, pages) in objects {
+                let work = tables.entry(object_id).or_default();
+                work.pages += pages;
+                if is_open {
+                    work.open_pages += pages;
+                }
+            }
+            done.pages += owners.iter().map(|(_, pages)| pages).sum::<u64>();
+            if !is_open {
+                continue;
+            }
+            done.open_pages += owners.iter().map(|(_, pages)| pages).sum::<u64>();
+            let pages = range.first..range.end();
+            let file = self.change.context.survey.file(range.file_id);
+            // The header of a page decides which unit of a shared extent it belongs to, so any of them may lack it.
+            tallies.has_unread_shared |= file.is_some_and(|file| {
+                pages.step_by(EXTENT_PAGES as usize).any(|page| file.is_shared(page / EXTENT_PAGES))
+            });
+            for (unit, pages) in owners.iter().filter_map(|(unit, pages)| Some(((*unit)?, *pages))) {
+                if let Some(tally) = tallies.units.get_mut(unit as usize) {
+                    tally.open_pages += pages;
+                }
+            }
+        }
+        done.tables = tables.into_iter().map(|(object_id, work)| work.turn(object_id)).collect();
+        of_no_table
+    }
+
+    /// The units that own pages of a range, each with the number of its pages that are or may be in use.
+    fn owners(&self, range: FileRange, owners: &mut Vec<(Option<UnitIndex>, u64)>) {
+        owners.clear();
+        let Some(file) = self.change.context.survey.file(range.file_id) else { return };
+        for page in range.first..range.end() {
+            let unit = file.extent_owner(page / EXTENT_PAGES).or_else(|| file.owner(page));
+            let is_in_use = match file.allocation(page) {
+                Allocation::Used(_) => true,
+                Allocation::Free => false,
+                Allocation::Unknown => unit.is_some(),
+            };
+            if !is_in_use {
+                continue;
+            }
+            match owners.iter_mut().find(|(owner, _)| *owner == unit) {
+                Some((_, pages)) => *pages += 1,
+                None => owners.push((unit, 1)),
+            }
+        }
+    }
+
+    /// The tables of units, each with the number of its pages.
+    fn by_object(&self, owners: &[(Option<UnitIndex>, u64)]) -> Vec<(i32, u64)> {
+        let mut objects: Vec<(i32, u64)> = Vec::new();
+        for (unit, pages) in owners {
+            let unit = unit.and_then(|unit| self.change.context.units.get(unit));
+            let Some(object_id) = unit.map(|unit| unit.owner.object_id) else { continue };
+            match objects.iter_mut().find(|(object, _)| *object == object_id) {
+                Some((_, all)) => *all += pages,
+                None => objects.push((object_id, *pages)),
+            }
+        }
+        objects
+    }
+}
+
+impl Work {
+    fn turn(&self, object_id: i32) -> Turn {
+        Turn { object_id, pages: self.pages, open_pages: self.open_pages, old_pages: self.old_pages }
+    }
+}
+
+/// Tables of which no page is left to read.
+pub fn closed(tables: &[Turn]) -> HashSet<i32> {
+    tables.iter().filter(|table| table.open_pages == 0).map(|table| table.object_id).collect()
+}
