@@ -24,14 +24,19 @@ pub struct ByChange {
     pub bytes_read: u64,
     /// The bytes of pages that this run has not read, because they have not changed.
     pub bytes_kept: u64,
+    /// The bytes of pages that are left for later windows of time.
+    pub bytes_open: u64,
     /// The number of ranges with pages in use.
     pub ranges: u64,
-    /// The number of ranges that this run has swept, and the reason: `bytes`, `maps`, `meaning`, `not_kept`.
+    /// The number of ranges that this run has swept, and the reason: `bytes`, `maps`, `meaning`, `not_kept`,
+    /// `findings`, `again`.
     pub reasons: Vec<(&'static str, u64)>,
     /// The bytes of a range.
     pub range_bytes: u64,
     /// For each range of the report: when the oldest of its pages were read, if this run has not read all of them.
     pub read_at: Vec<Option<String>>,
+    /// For each table, by object ID: when the oldest of its pages were read, if this run has not read all of them.
+    pub tables_read_at: Vec<(i32, String)>,
 }
 
 impl ByChange {

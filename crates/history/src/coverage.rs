@@ -29,6 +29,9 @@ pub struct InWindow<'a> {
     /// The time at which each range of the image was read, in this time window or an earlier one. The key is the file
     /// ID and the first page.
     pub read: &'a BTreeMap<(u16, u32), String>,
+    /// For each table, by object ID: the oldest read of a page on which the proof of the table rests. `None` if all pages
+    /// were read for the proof.
+    pub tables: Option<&'a BTreeMap<i32, String>>,
     /// The lease on the database, which is held until the run is recorded; `None` if the lease could not be taken.
     pub lease: Option<&'a Lease>,
 }
@@ -77,7 +80,7 @@ type Judged = (&'static str, &'static str);
 /// each of these relations.
 pub(crate) fn write_relations(
     transaction: &Transaction<'_>,
-    report: &Report,
+    (report, of_tables): (&Report, Option<&BTreeMap<i32, String>>),
     asked: &Asked,
     (ids, objects): (Ids, &objects::Rows),
     taken_at: &str,
@@ -98,7 +101,7 @@ pub(crate) fn write_relations(
         }
     }
     let is_open = objects::is_open(report);
-    let mut judged: BTreeMap<(Judged, bool), Vec<i64>> = BTreeMap::new();
+    let mut judged: BTreeMap<(Judged, bool, Option<&str>), Vec<i64>> = BTreeMap::new();
     // Pages of a table that are left for later windows keep all of its relations from being judged.
     let open: HashSet<i32> =
         report.rowsets.iter().filter(|rowset| rowset.is_open).map(|rowset| rowset.object_id).collect();
@@ -112,7 +115,8 @@ pub(crate) fn write_relations(
                 (false, false) => SOUND,
             };
             let is_open = is_open || verdict == NOT_VERIFIED && open.contains(&id);
-            judged.entry(((kind, verdict), is_open)).or_default().push(*object);
+            let read_at = of_tables.and_then(|tables| tables.get(&id)).map(String::as_str);
+            judged.entry(((kind, verdict), is_open, read_at)).or_default().push(*object);
         };
         let is_found = found.contains(&(id, rowset.index_id));
         judge("unit", is_found);
@@ -121,8 +125,8 @@ pub(crate) fn write_relations(
             judge("pair", is_found || damaged.contains(&id));
         }
     }
-    for ((judged, is_open), objects) in judged {
-        put(transaction, judged, &objects, (ids.image, taken_at, is_open))?;
+    for ((judged, is_open, read_at), objects) in judged {
+        put(transaction, judged, &objects, (ids.image, taken_at, is_open), read_at)?;
     }
     if asked.is_whole()
         && !has_ended_early
@@ -160,8 +164,8 @@ fn write_listed(
     }
     let all: Vec<i64> = objects.listed.iter().map(|(object, _)| *object).collect();
     let indexes = objects.listed.iter().filter(|(_, index_id)| *index_id > 1).map(|(object, _)| *object);
-    put(transaction, ("unit", NOT_VERIFIED), &all, (ids.image, "", true))?;
-    put(transaction, ("pair", NOT_VERIFIED), &indexes.collect::<Vec<_>>(), (ids.image, "", true))
+    put(transaction, ("unit", NOT_VERIFIED), &all, (ids.image, "", true), None)?;
+    put(transaction, ("pair", NOT_VERIFIED), &indexes.collect::<Vec<_>>(), (ids.image, "", true), None)
 }
 
 /// Writes the same verdict for the relations of one kind (`unit` or `pair`) of all given objects.
@@ -170,6 +174,7 @@ fn put(
     (kind, verdict): Judged,
     objects: &[i64],
     (image, taken_at, is_open): (i64, &str, bool),
+    read_at: Option<&str>,
 ) -> rusqlite::Result<()> {
     // A check that is spread over several time windows proves nothing about a relation until it has read all pages. So
     // the verdicts of earlier checks stay.
@@ -182,14 +187,16 @@ fn put(
         }
     };
     let closed = (verdict == SOUND).then_some(taken_at);
+    // The pages of a backup may be read long after it was taken.
+    let oldest_part = closed.map(|taken_at| read_at.map_or(taken_at, |read_at| read_at.min(taken_at)));
     for objects in objects.chunks(RELATIONS_AT_A_TIME) {
         let objects: Vec<String> = objects.iter().map(|object| format!("({object})")).collect();
         let put = format!(
             "INSERT INTO relation (object, kind, looked_at, closed_at, oldest_part_at, image, verdict)
-             SELECT column1, ?1, ?2, ?3, ?3, ?4, ?5 FROM (VALUES {}) WHERE true ON CONFLICT (object, kind) DO {known}",
+             SELECT column1, ?1, ?2, ?3, ?6, ?4, ?5 FROM (VALUES {}) WHERE true ON CONFLICT (object, kind) DO {known}",
             objects.join(",")
         );
-        connection.execute(&put, params![kind, taken_at, closed, image, verdict])?;
+        connection.execute(&put, params![kind, taken_at, closed, image, verdict, oldest_part])?;
     }
     Ok(())
 }
@@ -271,7 +278,39 @@ pub struct Range {
     pub(crate) evidence: String,
 }
 
+/// When a table was last proven to be sound, and when the pages were read on which this proof rests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableProof {
+    /// The name of the database.
+    pub database: String,
+    /// The name of the table, with its schema.
+    pub table: String,
+    /// The object ID.
+    pub object_id: i32,
+    /// The time of the oldest proof of its heap and indexes, and of their comparison; `None` if one was never proven.
+    pub proven_at: Option<String>,
+    /// The oldest read of a page on which these proofs rest.
+    pub read_at: Option<String>,
+    /// Whether the last check found all of it sound.
+    pub is_sound: bool,
+}
+
 impl History {
+    /// The proofs of all tables of the databases that `filter` selects, the oldest first.
+    ///
+    /// # Errors
+    /// If the history cannot be read.
+    pub fn tables(&self, filter: &Filter) -> Result<Vec<TableProof>> {
+        let read = || {
+            let mut found = Vec::new();
+            for database in filter.databases(self.connection())? {
+                found.extend(tables_of(self.connection(), database.id, &database.name)?);
+            }
+            Ok(found)
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
     /// The age of the reads and proofs of each database that `filter` selects. If `within` is `None`, the counts
     /// include every read and proof, however old.
     ///
@@ -310,6 +349,28 @@ impl History {
         into.oldest_closed = oldest.filter(|_| never == 0);
         Ok(())
     }
+}
+
+/// The proofs of all tables of a database, the oldest first.
+pub(crate) fn tables_of(connection: &Connection, database: i64, name: &str) -> rusqlite::Result<Vec<TableProof>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT o.object_id, o.schema_name || '.' || o.object_name, min(coalesce(e.closed_at, '')),
+             min(coalesce(e.oldest_part_at, '')), min(e.verdict = 'sound')
+         FROM relation e JOIN object o ON o.id = e.object WHERE o.database = ?1
+         GROUP BY o.object_id ORDER BY 3, o.object_id",
+    )?;
+    let rows = statement.query_map([database], |row| {
+        let known = |at: String| Some(at).filter(|at| !at.is_empty());
+        Ok(TableProof {
+            database: name.to_owned(),
+            object_id: row.get(0)?,
+            table: row.get(1)?,
+            proven_at: known(row.get(2)?),
+            read_at: known(row.get(3)?),
+            is_sound: row.get(4)?,
+        })
+    })?;
+    rows.collect()
 }
 
 /// Passes each range of a database to `take`, ordered by file and first page. A range may have two dates, one of a

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use catalog::Database;
-use findings::registry::limits::WINDOW_OPEN;
+use findings::registry::limits::{WINDOW_OPEN, WINDOW_TABLE_OPEN};
 use findings::{Report, RowsetCounts};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -15,6 +15,11 @@ use crate::stored::stored;
 /// Whether a report covers only some ranges of an image, because its check will continue in a later time window.
 pub(crate) fn is_open(report: &Report) -> bool {
     report.not_verified.iter().any(|entry| entry.limit.id == WINDOW_OPEN.id)
+}
+
+/// Whether some tables of a report are left for later time windows.
+pub(crate) fn is_partly_open(report: &Report) -> bool {
+    is_open(report) || report.not_verified.iter().any(|entry| entry.limit.id == WINDOW_TABLE_OPEN.id)
 }
 
 /// The row IDs of objects.

@@ -207,7 +207,8 @@ fn write(
     if run.has_listener {
         outbox::findings(transaction, about(identity), number, (&events, ended))?;
     }
-    coverage::write_relations(transaction, run.report, &asked, (ids, &objects), &identity.taken_at)?;
+    let of_tables = run.window.as_ref().and_then(|window| window.tables);
+    coverage::write_relations(transaction, (run.report, of_tables), &asked, (ids, &objects), &identity.taken_at)?;
     write_not_verified(transaction, run.report, number)?;
     let Changes { new, confirmed, gone, not_looked_at } = changes;
     transaction.execute(
@@ -215,7 +216,7 @@ fn write(
         params![number, stored(new), stored(gone)],
     )?;
     let has_ended_early = run.report.findings.groups().iter().any(|group| group.is_primitive);
-    let is_compared = !objects::is_open(run.report) && !has_ended_early && run.report.read_errors.is_empty();
+    let is_compared = !objects::is_partly_open(run.report) && !has_ended_early && run.report.read_errors.is_empty();
     if asked.is_whole() && asked.is_full() && is_compared {
         let closed_at = if identity.kind == "files" { &identity.taken_at } else { ended };
         transaction.execute("UPDATE image SET closed_at = ?2 WHERE id = ?1", params![ids.image, closed_at])?;

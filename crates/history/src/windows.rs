@@ -14,7 +14,7 @@ use format::page::PAGE_BYTES;
 use rusqlite::{Connection, Transaction, params};
 use source::PageSource;
 
-use crate::coverage::{self, Row, depth_of, promised};
+use crate::coverage::{self, Row, TableProof, depth_of, promised, tables_of};
 use crate::error::{HistoryError, Result};
 use crate::file::History;
 use crate::identity::{Identity, Ids, Naming};
@@ -101,6 +101,8 @@ pub struct Known {
     pub closed: Option<i64>,
     /// The numbers of heaps, indexes and index comparisons, and how many of them are proven to be sound.
     pub relations: Relations,
+    /// The proofs of all tables, the oldest first.
+    pub tables: Vec<TableProof>,
 }
 
 /// The number of relations of a database, and how many of them are proven to be sound. A relation is a heap or index
@@ -251,10 +253,7 @@ impl History {
             )?;
             Ok(true)
         })?;
-        match is_own {
-            true => Ok(()),
-            false => Err(HistoryError::Leased { path: self.path().to_owned(), by: "another process".to_owned() }),
-        }
+        if is_own { Ok(()) } else { Err(self.leased()) }
     }
 
     /// Ends a time window, so that other processes may work on its database.
@@ -268,6 +267,30 @@ impl History {
             transaction.execute("UPDATE window SET ended = ?2 WHERE id = ?1", params![window.id, now])
         })?;
         self.release(&window.lease)
+    }
+
+    /// Adds to the totals of a time window, and renews its lease.
+    ///
+    /// # Errors
+    /// [`HistoryError::Leased`] if another process has taken the lease meanwhile; another error if the history cannot
+    /// be written.
+    pub fn window_went_on(&mut self, window: &Window, ranges: u64, swept: Swept) -> Result<()> {
+        let now = time::text(SystemTime::now());
+        let is_own = self.transaction(|transaction| {
+            if lease::beat(transaction, &window.lease, &now)? == 0 {
+                return Ok(false);
+            }
+            transaction.execute(
+                "UPDATE window SET ended = ?2, ranges = ranges + ?3, bytes = bytes + ?4, seconds = seconds + ?5 WHERE id = ?1",
+                params![window.id, now, stored(ranges), stored(swept.bytes), swept.seconds],
+            )?;
+            Ok(true)
+        })?;
+        if is_own { Ok(()) } else { Err(self.leased()) }
+    }
+
+    fn leased(&self) -> HistoryError {
+        HistoryError::Leased { path: self.path().to_owned(), by: "another process".to_owned() }
     }
 
     /// Returns what the history knows about a database now, for each range in `ranges`. If `ranges` is empty, the
@@ -365,6 +388,7 @@ fn known(
         known_since,
         closed: closed.as_deref().and_then(time::seconds),
         relations,
+        tables: tables_of(transaction, ids.database, "")?,
     })
 }
 

@@ -33,13 +33,16 @@ use crate::version::BUILD;
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.
 const RANGE_PAGES: u32 = 32;
+/// A ledger is written anew without the parts that later parts have replaced if it has this many times the parts that the
+/// database has ranges.
+const MOST_KEPT: u64 = 3;
 /// The extension of the file of a ledger.
 const EXTENSION: &str = "ledger";
 
 /// The full backup on which a ledger builds.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Base {
+pub(crate) struct Base {
     /// The GUID of the set.
     set: String,
     /// The name of the database.
@@ -103,8 +106,8 @@ pub fn check(
 }
 
 /// A ledger for the backups that are checked.
-struct Opened<'a> {
-    ledger: Ledger<Base>,
+pub(crate) struct Opened<'a> {
+    pub(crate) ledger: Ledger<Base>,
     is_new: bool,
     pages: &'a BackupPages,
     history: &'a Path,
@@ -125,6 +128,7 @@ impl<'a> Opened<'a> {
                 .map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
         };
         let path = path_of(history, &guid);
+        let base = || Base::of(full, before, (&guid, pages), asked);
         if request.only_by_change.is_some() && !path.exists() {
             return Ok(None);
         }
@@ -134,33 +138,56 @@ impl<'a> Opened<'a> {
         if !is_used && asked.is_none() {
             return Ok(None);
         }
-        let changed = |path: &Path| format!("{} was changed or replaced", path.display());
-        let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
-        let files = files.collect::<Result<Vec<_>, _>>()?;
-        let ledger = if is_used {
-            let mut ledger: Ledger<Base> = Ledger::open(&path, &BUILD).map_err(|error| why(&error))?;
-            ledger.hold_at_most(asked.unwrap_or(ledger.base().most_bytes));
-            let other = ledger.base().files.iter().zip(&files).find(|(then, now)| then != now);
-            if let Some((then, now)) = other {
-                return Err(match then.path() == now.path() {
-                    true => format!("{} since its check", changed(then.path())),
-                    false => {
-                        format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display())
-                    }
-                });
-            }
-            if ledger.base().files.len() != files.len() || ledger.base().set != guid {
-                return Err("the ledger is that of another backup".to_owned());
-            }
-            ledger
-        } else {
-            let most_bytes = asked.unwrap_or(u64::MAX);
-            let database = pages.set().database.clone();
-            let base = Base { set: guid, database, label: label(full), files, most_bytes };
-            Ledger::create(&path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
-                .map_err(|error| error.to_string())?
+        let ledger = match is_used {
+            true => former(&path, &base()?, asked)?,
+            false => fresh(request, &path, base()?)?,
         };
         Ok(Some(Self { ledger, is_new: !is_used, pages, history }))
+    }
+
+    /// Opens the ledger of the base for a window of time, or makes one. An error says why there can be none.
+    pub(crate) fn in_window(
+        request: &Request,
+        (history, before): (&'a Path, &Before),
+        input: &'a Input,
+    ) -> Result<Self, String> {
+        let Input::Backups(backups) = input else {
+            return Err("--keep-parts keeps the sums of backups only".to_owned());
+        };
+        let pages = &backups.pages;
+        let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
+        let full = full.and_then(|set| Some((set, set.guid.clone()?)));
+        let (full, guid) = full.ok_or("the backups do not begin with a full backup that has an ID")?;
+        let path = path_of(history, &guid);
+        let base = Base::of(full, before, (&guid, pages), request.keep_parts)?;
+        let kept = if path.exists() { Some(former(&path, &base, request.keep_parts)) } else { None };
+        let (ledger, is_new) = match kept {
+            Some(Ok(ledger)) => (ledger, false),
+            kept => {
+                if let Some(Err(why)) = kept {
+                    warn(format!("{why}; the windows begin again"));
+                }
+                (fresh(request, &path, base)?, true)
+            }
+        };
+        Ok(Self { ledger, is_new, pages, history })
+    }
+
+    /// Takes over what earlier windows have read of the container of the full backup.
+    pub(crate) fn put_seen(&self) -> Result<(), String> {
+        if self.is_new {
+            return Ok(());
+        }
+        let seen = self.ledger.seen().map_err(|error| error.to_string())?;
+        if !seen.is_empty() {
+            self.pages.put_seen_of_base(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
+        }
+        Ok(())
+    }
+
+    /// A file of the full backup that was changed while it was read.
+    pub(crate) fn changed_file(&self) -> Option<&Path> {
+        self.ledger.base().files.iter().find(|file| file.has_changed()).map(FileIdentity::path)
     }
 
     /// Checks the pages with the ledger. An error says why all pages must be read.
@@ -172,20 +199,17 @@ impl<'a> Opened<'a> {
     ) -> Result<Report, String> {
         let Self { ledger, is_new, pages, .. } = &self;
         let key = ledger.key();
-        if !is_new {
-            let seen = ledger.seen().map_err(|error| error.to_string())?;
-            pages.put_seen_of_base(&read_seen(&key, &seen).map_err(|error| error.to_string())?);
-        }
+        self.put_seen()?;
         let options = Options { hash_key: Some(key.clone()), ..prepared.options.clone() };
         let done =
             throttled(request, source, |source| run_by_change(source, &prepared.database, &options, listener, ledger));
         let (mut report, reuse) = done.map_err(|error: NotByChange| error.to_string())?;
-        if let Some(file) = ledger.base().files.iter().find(|file| file.has_changed()) {
-            return Err(format!("{} was changed while it was read", file.path().display()));
+        if let Some(path) = self.changed_file() {
+            return Err(format!("{} was changed while it was read", path.display()));
         }
         report.options.hash_key = prepared.options.hash_key.clone();
         if !is_new {
-            report.change = Some(Change::Proven(self.by_change(&report, &reuse)));
+            report.change = Some(Change::Proven(self.by_change(&report, (&reuse, 0), started)));
         }
         let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
         let seen = seen.transpose().map_err(|error| error.to_string())?;
@@ -193,27 +217,57 @@ impl<'a> Opened<'a> {
         Ok(report)
     }
 
-    fn by_change(&self, report: &Report, reuse: &Reuse) -> ByChange {
+    /// The state that is checked, for people.
+    pub(crate) fn image(&self) -> String {
+        self.pages.sets().last().map(label).unwrap_or_default()
+    }
+
+    /// What was read, and what was not. `open_pages` is the number of pages that are left for later windows.
+    pub(crate) fn by_change(
+        &self,
+        report: &Report,
+        (reuse, open_pages): (&Reuse, u64),
+        started: SystemTime,
+    ) -> ByChange {
         let base = self.ledger.base();
         let runs: Vec<&KeptRun> = self.ledger.runs().collect();
         let read_at = |run: &Option<usize>| run.and_then(|run| runs.get(run)).map(|run| run.read_at.clone());
         ByChange {
             base_set: base.set.clone(),
             base: base.label.clone(),
-            base_read_at: runs.last().map(|run| run.read_at.clone()).unwrap_or_default(),
-            image: self.pages.sets().last().map(label).unwrap_or_default(),
+            base_read_at: runs.last().map_or_else(|| history::time::text(started), |run| run.read_at.clone()),
+            image: self.image(),
             bytes_read: report.statistics.phases.iter().map(|phase| phase.bytes).sum(),
             bytes_kept: reuse.pages_kept * PAGE_BYTES as u64,
+            bytes_open: open_pages * PAGE_BYTES as u64,
             ranges: reuse.ranges,
             reasons: reuse.swept.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
             range_bytes: u64::from(check::change::Ledger::range_pages(&self.ledger)) * PAGE_BYTES as u64,
             read_at: reuse.oldest.iter().map(read_at).collect(),
+            tables_read_at: reuse
+                .tables
+                .iter()
+                .filter_map(|table| Some((table.object_id, read_at(&table.oldest)?)))
+                .collect(),
+        }
+    }
+
+    /// Keeps the parts of a window. `ranges` is the number of ranges with pages in use.
+    pub(crate) fn keep_window(self, request: &Request, started: SystemTime, ranges: u64) {
+        let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
+        let kept: u64 = self.ledger.runs().map(|run| run.parts).sum();
+        let path = path_of(self.history, &self.ledger.base().set);
+        self.keep(request, started, seen.as_deref());
+        if kept > ranges.saturating_mul(MOST_KEPT)
+            && let Err(error) = Ledger::<Base>::compact(&path, &BUILD)
+        {
+            warn(format!("{error}; the ledger remains larger than it must be"));
         }
     }
 
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
     fn keep(self, request: &Request, started: SystemTime, seen: Option<&[u8]>) {
-        let image = self.pages.sets().last().map(label).unwrap_or_default();
+        let image = self.image();
         let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
         let path = path_of(self.history, &self.ledger.base().set);
         match self.ledger.commit(image, history::time::text(started), seen) {
@@ -229,6 +283,52 @@ impl<'a> Opened<'a> {
             remove_oldest(self.history, &path, most_bytes);
         }
     }
+}
+
+impl Base {
+    /// Identifies the full backup. An error says why it cannot be identified.
+    fn of(
+        full: &UsedSet,
+        before: &Before,
+        (guid, pages): (&str, &BackupPages),
+        most_bytes: Option<u64>,
+    ) -> Result<Self, String> {
+        let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
+        Ok(Self {
+            set: guid.to_owned(),
+            database: pages.set().database.clone(),
+            label: label(full),
+            files: files.collect::<Result<_, _>>()?,
+            most_bytes: most_bytes.unwrap_or(u64::MAX),
+        })
+    }
+}
+
+fn changed(path: &Path) -> String {
+    format!("{} was changed or replaced", path.display())
+}
+
+/// Opens the ledger of a base that was checked before. An error says why it cannot be used.
+fn former(path: &Path, base: &Base, asked: Option<u64>) -> Result<Ledger<Base>, String> {
+    let mut ledger: Ledger<Base> = Ledger::open(path, &BUILD).map_err(|error| why(&error))?;
+    ledger.hold_at_most(asked.unwrap_or(ledger.base().most_bytes));
+    let other = ledger.base().files.iter().zip(&base.files).find(|(then, now)| then != now);
+    if let Some((then, now)) = other {
+        return Err(match then.path() == now.path() {
+            true => format!("{} since its check", changed(then.path())),
+            false => format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display()),
+        });
+    }
+    if ledger.base().files.len() != base.files.len() || ledger.base().set != base.set {
+        return Err("the ledger is that of another backup".to_owned());
+    }
+    Ok(ledger)
+}
+
+fn fresh(request: &Request, path: &Path, base: Base) -> Result<Ledger<Base>, String> {
+    let most_bytes = base.most_bytes;
+    Ledger::create(path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
+        .map_err(|error| error.to_string())
 }
 
 /// The ranges of the report that this run has read completely, by file and first page, with the time of the read. `None`

@@ -10,6 +10,7 @@
 //! Bytes that a slot refers to are never overwritten, and the slot is written last. So a process that is killed leaves
 //! the ledger as it was before.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -77,6 +78,9 @@ struct Head<B, R = KeptRun> {
     runs: Vec<R>,
     /// What the check of the base has read of the container.
     seen: Span,
+    /// What the caller wants to find again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    note: String,
 }
 
 /// What is in a ledger.
@@ -187,7 +191,15 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let (mut of_writer, file) = opened.map_err(unwritable(path))?;
         of_writer.write_all(KIND).map_err(unwritable(path))?;
         let build = build.to_owned();
-        let head = Head { build, key: random()?, range_pages, base, runs: Vec::new(), seen: Span::default() };
+        let head = Head {
+            build,
+            key: random()?,
+            range_pages,
+            base,
+            runs: Vec::new(),
+            seen: Span::default(),
+            note: String::new(),
+        };
         let writer = Mutex::new(Writer::new((of_writer, Some(temporary)), (CONTENT, 0), most_bytes));
         Ok(Self { path: path.to_owned(), head, file, writer })
     }
@@ -247,6 +259,16 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         &self.head.base
     }
 
+    /// What the caller has noted; empty if nothing.
+    pub fn note(&self) -> &str {
+        &self.head.note
+    }
+
+    /// Notes something for the next run. It is written with the parts of this run.
+    pub fn set_note(&mut self, note: String) {
+        self.head.note = note;
+    }
+
     /// The runs whose parts are in the ledger, the latest first.
     pub fn runs(&self) -> impl Iterator<Item = &KeptRun> {
         self.head.runs.iter().rev()
@@ -270,11 +292,8 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         if writer.parts == 0 {
             return Ok(());
         }
-        let names = writer.names;
         self.add((image, read_at), &mut writer, None)?;
-        // The parts that follow are those of the same run.
-        (writer.names, writer.from, writer.parts) = (names, writer.next(), 0);
-        Ok(())
+        self.put_in_place(&mut writer)
     }
 
     /// Adds the parts of this run to the ledger, if there are any. `seen` is what was read of the container of the base.
@@ -290,7 +309,60 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             return Ok(is_whole);
         }
         self.add((&image, &read_at), &mut writer, seen)?;
+        self.put_in_place(&mut writer)?;
         Ok(is_whole)
+    }
+
+    /// Writes a ledger anew without the parts that parts of later runs have replaced.
+    ///
+    /// # Errors
+    /// If the ledger cannot be opened, read or written. It remains as it was then.
+    pub fn compact(path: &Path, build: &str) -> Result<(), PartsError>
+    where
+        B: Sync + Send + Clone,
+    {
+        let former: Self = Self::open(path, build)?;
+        let Head { build, key, range_pages, base, .. } = former.head.clone();
+        let mut compact: Self = Self::create(path, &build, range_pages, base, u64::MAX)?;
+        (compact.head.key, compact.head.note) = (key, former.head.note.clone());
+        let seen = former.seen()?;
+        // One bit for each range, 64 ranges in a word.
+        let mut latest = BTreeMap::<(u16, u32), u64>::new();
+        let unreadable = |cause: io::Error| PartsError::unreadable(path)(cause);
+        // A later run finds the runs in the same order: the latest is written last.
+        let mut runs = Vec::new();
+        for run in former.head.runs.iter().rev() {
+            let mut wanted = Vec::new();
+            let each = former.each_of(run, |key, _| {
+                let at = key.range.first / range_pages.max(1);
+                let word = latest.entry((key.range.file_id, at / 64)).or_default();
+                wanted.push(*word & (1 << (at % 64)) == 0);
+                *word |= 1 << (at % 64);
+                Ok(())
+            });
+            each.map_err(unreadable)?;
+            runs.push((run, wanted));
+        }
+        for (run, wanted) in runs.into_iter().rev().filter(|(_, wanted)| wanted.contains(&true)) {
+            let mut file = &former.file;
+            change::Ledger::begin(&compact, &span(&mut file, run.names).map_err(unreadable)?);
+            let mut wanted = wanted.into_iter();
+            let each = former.each_of(run, |key, part| {
+                if wanted.next() == Some(true) {
+                    change::Ledger::keep(&compact, key, part);
+                }
+                Ok(())
+            });
+            each.map_err(unreadable)?;
+            {
+                let mut writer = compact.writer.lock().unwrap_or_else(PoisonError::into_inner);
+                compact.add((&run.image, &run.read_at), &mut writer, None)?;
+            }
+        }
+        drop(former);
+        let mut writer = compact.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        compact.add(("", ""), &mut writer, Some(&seen))?;
+        compact.put_in_place(&mut writer)
     }
 
     /// Writes a list of contents with the parts that were kept since the last one.
@@ -307,9 +379,10 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         if writer.parts > 0 {
             let (image, read_at, parts, names) = (image.to_owned(), read_at.to_owned(), writer.parts, writer.names);
             writer.runs.push(KeptRun { image, read_at, parts, names, content });
+            writer.parts = 0;
         }
         writer.seen = seen.or(writer.seen);
-        let Head { build, key, range_pages, base, runs, seen } = &self.head;
+        let Head { build, key, range_pages, base, runs, seen, note } = &self.head;
         let runs: Vec<&KeptRun> = runs.iter().chain(&writer.runs).collect();
         let head = Head {
             build: build.clone(),
@@ -317,6 +390,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             range_pages: *range_pages,
             base,
             runs,
+            note: note.clone(),
             seen: writer.seen.unwrap_or(*seen),
         };
         let json = serde_json::to_vec(&head).map_err(|error| unwritable(&self.path)(error.into()))?;
@@ -326,6 +400,8 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         if let Some(error) = writer.error.take() {
             return Err(unwritable(&self.path)(error));
         }
+        // Parts that follow are those of the same run.
+        writer.from = writer.next();
         let slot = Slot { sequence: writer.sequence + 1, head, digest: digest_of(&json) };
         let mut write = || -> io::Result<()> {
             let file = &mut writer.file;
@@ -337,10 +413,13 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         };
         write().map_err(unwritable(&self.path))?;
         (writer.sequence, writer.most_bytes, writer.is_full) = (slot.sequence, most_bytes, is_full);
-        if let Some(temporary) = writer.temporary.take() {
-            persist(temporary, &self.path).map_err(unwritable(&self.path))?;
-        }
         Ok(())
+    }
+
+    /// Gives the file its name, if it has a temporary one.
+    fn put_in_place(&self, writer: &mut Writer) -> Result<(), PartsError> {
+        let temporary = writer.temporary.take();
+        temporary.map_or(Ok(()), |temporary| persist(temporary, &self.path).map_err(PartsError::unwritable(&self.path)))
     }
 }
 
@@ -373,30 +452,41 @@ fn is_range(pages: u32) -> bool {
     pages.is_power_of_two() && (8..=128).contains(&pages)
 }
 
+impl<B> Ledger<B> {
+    /// Calls `visit` with each part of a run.
+    fn each_of<E: From<io::Error>>(
+        &self,
+        run: &KeptRun,
+        mut visit: impl FnMut(PartKey, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut file, mut part) = (&self.file, Vec::new());
+        file.seek(SeekFrom::Start(run.content.at))?;
+        let mut from = BufReader::with_capacity(BUFFER_BYTES, file.take(run.content.bytes));
+        for _ in 0..run.parts {
+            let (mut key, mut length) = ([0; PartKey::BYTES], [0; 4]);
+            from.read_exact(&mut key)?;
+            from.read_exact(&mut length)?;
+            let length = u32::from_le_bytes(length);
+            part.clear();
+            // The buffer grows with the bytes that are read, whatever length the file states.
+            let read = from.by_ref().take(length.min(MOST_PART_BYTES).into()).read_to_end(&mut part)?;
+            let key = PartKey::from_bytes(&key).filter(|_| read == length as usize);
+            visit(key.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?, &part)?;
+        }
+        Ok(())
+    }
+}
+
 impl<B: Sync + Send> change::Ledger for Ledger<B> {
     fn range_pages(&self) -> u32 {
         self.head.range_pages
     }
 
     fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange> {
-        let mut part = Vec::new();
         for run in self.head.runs.iter().rev() {
             let mut file = &self.file;
             visit(Entry::Run(&span(&mut file, run.names)?))?;
-            file.seek(SeekFrom::Start(run.content.at))?;
-            let mut from = BufReader::with_capacity(BUFFER_BYTES, file.take(run.content.bytes));
-            for _ in 0..run.parts {
-                let (mut key, mut length) = ([0; PartKey::BYTES], [0; 4]);
-                from.read_exact(&mut key)?;
-                from.read_exact(&mut length)?;
-                let length = u32::from_le_bytes(length);
-                part.clear();
-                // The buffer grows with the bytes that are read, whatever length the file states.
-                let read = from.by_ref().take(length.min(MOST_PART_BYTES).into()).read_to_end(&mut part)?;
-                let key = PartKey::from_bytes(&key).filter(|_| read == length as usize);
-                let key = key.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-                visit(Entry::Part(key, &part))?;
-            }
+            self.each_of(run, |key, part| visit(Entry::Part(key, part)))?;
         }
         Ok(())
     }
@@ -523,6 +613,43 @@ mod tests {
             (0..3000).for_each(|first| ledger.keep(key(first * 32), &[1; 1000]));
         }
         assert!(matches!(Ledger::<String>::open(&path, "other"), Err(PartsError::OtherBuild { .. })));
+    }
+
+    #[test]
+    fn what_was_added_stays_when_the_process_is_killed_and_the_rest_of_the_run_follows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.ledger");
+        let ledger = Ledger::create(&path, "build", 32, "base".to_owned(), u64::MAX).unwrap();
+        ledger.begin(b"names");
+        ledger.keep(key(0), &[7; 100]);
+        ledger.checkpoint("tonight", "monday").unwrap();
+        assert!(matches!(Ledger::<String>::open(&path, "build"), Err(PartsError::InUse { .. })));
+        ledger.keep(key(32), &[]);
+        ledger.checkpoint("tonight", "monday").unwrap();
+        ledger.keep(key(64), &[7; 9]);
+        drop(ledger);
+        let killed: Ledger<String> = Ledger::open(&path, "build").unwrap();
+        assert_eq!(content(&killed), ["names", "32 0", "names", "0 100"]);
+        drop(killed);
+        let mut ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
+        ledger.begin(b"later");
+        ledger.keep(key(64), &[7; 9]);
+        ledger.checkpoint("tonight", "tuesday").unwrap();
+        ledger.keep(key(0), &[7; 8]);
+        ledger.set_note("remember".to_owned());
+        assert!(ledger.commit("tonight".to_owned(), "tuesday".to_owned(), Some(b"seen")).unwrap());
+        let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
+        assert_eq!(content(&ledger), ["later", "0 8", "later", "64 9", "names", "32 0", "names", "0 100"]);
+        assert_eq!((ledger.note(), ledger.seen().unwrap().as_slice()), ("remember", &b"seen"[..]));
+        let (key, before) = (ledger.key(), fs::metadata(&path).unwrap().len());
+        drop(ledger);
+        // Without what was replaced, everything else is as it was.
+        Ledger::<String>::compact(&path, "build").unwrap();
+        let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
+        assert_eq!(content(&ledger), ["later", "0 8", "later", "64 9", "names", "32 0"]);
+        assert_eq!((ledger.note(), ledger.seen().unwrap().as_slice()), ("remember", &b"seen"[..]));
+        assert_eq!(ledger.runs().map(|run| run.read_at.as_str()).collect::<Vec<_>>(), ["tuesday", "tuesday", "monday"]);
+        assert!(ledger.key().bytes() == key.bytes() && fs::metadata(&path).unwrap().len() < before);
     }
 
     #[test]

@@ -21,8 +21,12 @@ fn bytes(bytes: u64) -> String {
 
 fn proven(change: &ByChange) -> Vec<String> {
     let ByChange { base, base_read_at, image, bytes_read, bytes_kept, ranges, .. } = change;
+    let (partly, open) = match change.bytes_open {
+        0 => ("", String::new()),
+        open => ("partly ", format!("; {} are left for later windows", bytes(open))),
+    };
     let mut lines = vec![format!(
-        "proven by change: {image}. {} were read, {} were not, because they have not changed since they were checked",
+        "{partly}proven by change: {image}. {} were read, {} were not, because they have not changed since they were checked{open}",
         bytes(*bytes_read),
         bytes(*bytes_kept)
     )];
@@ -34,6 +38,8 @@ fn proven(change: &ByChange) -> Vec<String> {
             "bytes" => "changed bytes",
             "maps" => "changed allocation",
             "meaning" => "changed definitions",
+            "findings" => "with findings before",
+            "again" => "once more",
             _ => "not kept",
         };
         format!("{} {what}", grouped(*count))

@@ -8,6 +8,7 @@
 //! tables, which are read anyway.
 
 mod inputs;
+mod tables;
 mod verify;
 mod watched;
 mod window;
@@ -36,10 +37,11 @@ use crate::sweep::context::Context;
 use crate::sweep::keeping::{Keeper, SweptRange, range_of};
 
 use inputs::Inputs;
+pub use tables::Turn;
 #[doc(hidden)]
 pub use verify::differing_parts;
 use watched::Watched;
-pub use window::{Schedule, Turn, WindowDone, closed, run_in_window};
+pub use window::{Schedule, WindowDone, closed, run_in_window};
 
 /// The inputs of a range's sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,6 +169,8 @@ pub struct Reuse {
     /// For each range of the report: the earliest run from which sums were taken, counted backwards: 0 is the latest
     /// run. `None` if this run has read the whole range.
     pub oldest: Vec<Option<usize>>,
+    /// All tables with pages, by ID.
+    pub tables: Vec<Turn>,
 }
 
 /// Makes a run like [`crate::run`], but uses the parts in the ledger for all ranges that have not changed, and keeps the
@@ -193,6 +197,12 @@ pub fn run_by_change(
         run.progress.phase("sweep", missing.iter().map(|range| u64::from(range.pages)).sum());
         let others = run.sweep_ranges((change.context, checks), &missing, &change);
         kept.swept.merge(others);
+        kept.states.each_mut(|state| {
+            if state.is_open() {
+                *state = State::Swept;
+            }
+        });
+        reuse.tables = change.tables(&kept.states);
         states = Some(kept.states);
         run.end_pass(context, checks, &mut kept.swept);
         Ok::<_, NotByChange>(kept.swept)

@@ -11,29 +11,15 @@ use format::allocation::EXTENT_PAGES;
 use source::PageSource;
 use sums::CheckSums;
 
+use super::tables::Turn;
 use super::watched::Watched;
 use super::{Change, Ledger, NotByChange, Reason, Reuse, State, States, joined, oldest, refused};
 use crate::basis::progress::Progress;
 use crate::basis::tallies::Tallies;
-use crate::basis::units::UnitIndex;
 use crate::checks::{Checks, Sums};
 use crate::run::{Run, run_with};
-use crate::survey::Allocation;
 use crate::sweep::check_list::Swept;
 use crate::sweep::keeping::range_of;
-
-/// A table, and how much of it must be read until it can be compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
-    /// The ID of the table.
-    pub object_id: i32,
-    /// The number of pages in use.
-    pub pages: u64,
-    /// The number of pages that no window has read, or that have changed since.
-    pub open_pages: u64,
-    /// The number of other pages whose last read is too long ago.
-    pub old_pages: u64,
-}
 
 /// Decides what a window reads, and for how long.
 pub trait Schedule: Sync {
@@ -59,8 +45,6 @@ pub trait Schedule: Sync {
 pub struct WindowDone {
     /// What was read, and what was taken from earlier windows.
     pub reuse: Reuse,
-    /// All tables with pages, by ID, as they are at the end of the window.
-    pub tables: Vec<Turn>,
     /// The number of ranges that this window has swept.
     pub ranges_swept: u64,
     /// The number of pages that this window has swept.
@@ -217,8 +201,8 @@ impl Window<'_, '_> {
         let (mut first, mut tables) = (Vec::new(), BTreeMap::<i32, Work>::new());
         let mut owners = Vec::new();
         for (range, state) in self.change.in_scope(states) {
-            self.owners(range, &mut owners);
-            let objects = self.by_object(&owners);
+            self.change.owners(range, &mut owners);
+            let objects = self.change.by_object(&owners);
             let is_first = match state {
                 State::Other(Reason::Findings) => true,
                 State::Kept(_) => false,
@@ -258,82 +242,37 @@ impl Window<'_, '_> {
     /// Counts what is left, and marks the units of which some pages were not read. Returns the number of pages that are
     /// left in ranges without pages of tables.
     fn end(&self, states: &States, tallies: &mut Tallies, done: &mut WindowDone) -> u64 {
-        let (mut tables, mut owners, mut of_no_table) = (BTreeMap::<i32, Work>::new(), Vec::new(), 0);
+        let (mut owners, mut of_no_table) = (Vec::new(), 0);
         for (range, state) in self.change.in_scope(states) {
             done.reuse.ranges += 1;
-            self.owners(range, &mut owners);
-            let is_open = state.is_open();
-            let objects = self.by_object(&owners);
-            if is_open && objects.is_empty() {
-                of_no_table += owners.iter().map(|(_, pages)| pages).sum::<u64>();
-            }
-            for (object_id, pages) in objects {
-                let work = tables.entry(object_id).or_default();
-                work.pages += pages;
-                if is_open {
-                    work.open_pages += pages;
-                }
-            }
-            done.pages += owners.iter().map(|(_, pages)| pages).sum::<u64>();
-            if !is_open {
+            self.change.owners(range, &mut owners);
+            let pages = owners.iter().map(|(_, pages)| pages).sum::<u64>();
+            done.pages += pages;
+            if !state.is_open() {
                 continue;
             }
-            done.open_pages += owners.iter().map(|(_, pages)| pages).sum::<u64>();
-            let pages = range.first..range.end();
+            done.open_pages += pages;
+            if self.change.by_object(&owners).is_empty() {
+                of_no_table += pages;
+            }
             let file = self.change.context.survey.file(range.file_id);
+            let mut extents = (range.first..range.end()).step_by(EXTENT_PAGES as usize).map(|page| page / EXTENT_PAGES);
             // The header of a page decides which unit of a shared extent it belongs to, so any of them may lack it.
-            tallies.has_unread_shared |= file.is_some_and(|file| {
-                pages.step_by(EXTENT_PAGES as usize).any(|page| file.is_shared(page / EXTENT_PAGES))
-            });
+            tallies.has_unread_shared |= file.is_some_and(|file| extents.any(|extent| file.is_shared(extent)));
             for (unit, pages) in owners.iter().filter_map(|(unit, pages)| Some(((*unit)?, *pages))) {
                 if let Some(tally) = tallies.units.get_mut(unit as usize) {
                     tally.open_pages += pages;
                 }
             }
         }
-        done.tables = tables.into_iter().map(|(object_id, work)| work.turn(object_id)).collect();
+        done.reuse.tables = self.change.tables(states);
         of_no_table
-    }
-
-    /// The units that own pages of a range, each with the number of its pages that are or may be in use.
-    fn owners(&self, range: FileRange, owners: &mut Vec<(Option<UnitIndex>, u64)>) {
-        owners.clear();
-        let Some(file) = self.change.context.survey.file(range.file_id) else { return };
-        for page in range.first..range.end() {
-            let unit = file.extent_owner(page / EXTENT_PAGES).or_else(|| file.owner(page));
-            let is_in_use = match file.allocation(page) {
-                Allocation::Used(_) => true,
-                Allocation::Free => false,
-                Allocation::Unknown => unit.is_some(),
-            };
-            if !is_in_use {
-                continue;
-            }
-            match owners.iter_mut().find(|(owner, _)| *owner == unit) {
-                Some((_, pages)) => *pages += 1,
-                None => owners.push((unit, 1)),
-            }
-        }
-    }
-
-    /// The tables of units, each with the number of its pages.
-    fn by_object(&self, owners: &[(Option<UnitIndex>, u64)]) -> Vec<(i32, u64)> {
-        let mut objects: Vec<(i32, u64)> = Vec::new();
-        for (unit, pages) in owners {
-            let unit = unit.and_then(|unit| self.change.context.units.get(unit));
-            let Some(object_id) = unit.map(|unit| unit.owner.object_id) else { continue };
-            match objects.iter_mut().find(|(object, _)| *object == object_id) {
-                Some((_, all)) => *all += pages,
-                None => objects.push((object_id, *pages)),
-            }
-        }
-        objects
     }
 }
 
 impl Work {
     fn turn(&self, object_id: i32) -> Turn {
-        Turn { object_id, pages: self.pages, open_pages: self.open_pages, old_pages: self.old_pages }
+        Turn { object_id, pages: self.pages, open_pages: self.open_pages, old_pages: self.old_pages, oldest: None }
     }
 }
 

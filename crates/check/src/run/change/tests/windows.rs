@@ -62,7 +62,7 @@ fn in_windows(later: &Later, database: &Database, (batches, pages): (u64, u64), 
         let is_noted = report.not_verified.iter().any(|entry| entry.limit == &limits::WINDOW_TABLE_OPEN);
         assert_eq!(done.open_pages > 0, is_noted);
         let left: BTreeSet<i32> =
-            done.tables.iter().filter(|turn| turn.open_pages > 0).map(|turn| turn.object_id).collect();
+            done.reuse.tables.iter().filter(|turn| turn.open_pages > 0).map(|turn| turn.object_id).collect();
         assert!(open.is_subset(&left), "{open:?} {left:?}");
         for rowset in report.rowsets.iter().filter(|rowset| !left.contains(&rowset.object_id)) {
             assert!(whole.rowsets.contains(rowset), "a closed table is counted as in a whole check: {rowset:?}");
@@ -101,8 +101,8 @@ fn a_window_over_a_later_state_keeps_what_has_not_changed() {
     let (report, done) = window(&later, &database, &ledger, &Batches::new(1, u64::MAX));
     assert!(done.open_pages > 0 && done.open_pages <= 3 * 8, "{done:?}");
     assert!(report.findings.is_empty());
-    let closed = closed(&done.tables);
-    assert!(closed.len() + 3 >= done.tables.len() && closed.len() < done.tables.len());
+    let closed = closed(&done.reuse.tables);
+    assert!(closed.len() + 3 >= done.reuse.tables.len() && closed.len() < done.reuse.tables.len());
     let (windows, _) = in_windows(&later, &database, (30, 8), ledger.next());
     assert!(windows <= 2, "{windows}");
 }
