@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use findings::registry::Basis;
-use findings::registry::limits::{Limit, LimitKind, WINDOW_OPEN};
+use findings::registry::limits::{Limit, LimitKind, WINDOW_CONTAINER_OPEN, WINDOW_OPEN};
 use findings::{NotVerified, Report};
 
 /// The unverified places of a run.
@@ -22,7 +22,9 @@ impl Doubts {
             names.entry(rowset.display_name()).or_default().insert(rowset.object_id);
         }
         let mut doubts = Self { of_objects: HashMap::new(), of_all: Vec::new() };
-        for NotVerified { scope, limit, objects, .. } in &report.not_verified {
+        // What the container of a backup says is about no table.
+        let of_pages = report.not_verified.iter().filter(|entry| entry.limit != &WINDOW_CONTAINER_OPEN);
+        for NotVerified { scope, limit, objects, .. } in of_pages {
             let objects = match objects.is_empty() {
                 true => objects_in(&names, scope),
                 false => objects.iter().copied().collect(),

@@ -105,6 +105,14 @@ pub struct Known {
     pub tables: Vec<TableProof>,
 }
 
+impl Known {
+    /// The time of the oldest proof of a table, in seconds since 1970; `None` if a table was never proven, or if there is
+    /// none.
+    pub fn oldest_proof(&self) -> Option<i64> {
+        self.tables.first().and_then(|table| time::seconds(table.proven_at.as_deref()?))
+    }
+}
+
 /// The number of relations of a database, and how many of them are proven to be sound. A relation is a heap or index
 /// that is checked by itself, or an index that is compared with its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

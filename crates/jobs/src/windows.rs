@@ -104,6 +104,17 @@ pub fn check<'i>(
         allowed: length,
         is_interrupted: &is_interrupted,
     };
+    if request.keep_parts.is_some() {
+        let prepared = prepare(request, input, listener, what)?;
+        let subject = Subject { request, what, input, before, prepared: &prepared, listener };
+        match window::changing::check(&terms, &subject)? {
+            Ok(mut outcome) => {
+                let report = std::mem::take(&mut outcome.report);
+                return Ok((prepared, Windowed { report, outcome: Some(Box::new(outcome)) }));
+            }
+            Err(why) => warn(format!("{why}; each window reads its own image")),
+        }
+    }
     let mut is_again = false;
     loop {
         let stored = Stored::find(terms.history, request, what, is_again)?;
@@ -252,7 +263,10 @@ fn judged(request: &Request, report: &Report, outcome: Option<Box<Outcome>>, kno
     let read = judge.read(&known.ranges, is_left);
     let closed = (!request.scope.physical_only).then(|| match &outcome {
         Some(outcome) => judge.closed(
-            known.closed.unwrap_or(known.known_since),
+            match outcome.by_table {
+                Some(_) => known.oldest_proof().unwrap_or(known.known_since),
+                None => known.closed.unwrap_or(known.known_since),
+            },
             (outcome.all_bytes - outcome.done_bytes, outcome.all_bytes),
             outcome.is_fixed || outcome.is_closed(),
         ),
@@ -277,6 +291,7 @@ impl View {
             all_bytes: outcome.all_bytes,
             is_fixed: outcome.is_fixed,
             is_interrupted: span.is_interrupted,
+            tables: outcome.by_table.map(|by_table| (by_table.closed, by_table.tables)),
         });
         WindowView {
             database: &self.database,

@@ -260,7 +260,7 @@ fn check_from<'o>(
             None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
             None => {
                 let read = change::read_at(&report, started);
-                let read = read.as_ref().map(|read| InWindow { read, lease: None });
+                let read = read.as_ref().map(|read| InWindow { read, tables: None, lease: None });
                 keep::checked(arguments, &ended, status, read).1
             }
         };

@@ -8,7 +8,7 @@ use history::time;
 use history::windows::promise::{Kept, Range, Rhythm};
 use history::windows::{Known, Relations};
 
-use crate::amounts::counted;
+use crate::amounts::{counted, grouped};
 use crate::databases::size;
 use crate::history::{minute, span_text};
 use crate::json::{self, VERSION, line};
@@ -35,6 +35,9 @@ pub struct Done<'a> {
     pub is_fixed: bool,
     /// Whether a signal ended the window early.
     pub is_interrupted: bool,
+    /// The number of closed tables, and of all tables, of a database that changes between windows. `None` if the windows
+    /// read an image that does not change.
+    pub tables: Option<(u64, u64)>,
 }
 
 impl WindowView<'_> {
@@ -122,6 +125,16 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ended = if done.is_interrupted { ", ended early" } else { "" };
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
+    if done.tables.is_some() {
+        let rest = match done.left_bytes() {
+            0 => "closed".to_owned(),
+            left => format!("{} of {} known, {} left", size(done.done_bytes), size(done.all_bytes), size(left)),
+        };
+        return format!(
+            "Window: {used} of {allowed}{ended}, {} in {ranges} (state of {image}, {rest}).",
+            size(done.bytes)
+        );
+    }
     let rest = match (done.left_bytes(), done.is_fixed) {
         // An image counts as closed when all its pages were read and all its cross-references were compared. If
         // cross-references are not compared, the image is only fully read.
@@ -161,7 +174,21 @@ fn read(view: &WindowView<'_>) -> String {
 
 fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     let Relations { units, units_sound, pairs, pairs_sound } = view.known.relations;
+    let by_table = view.done.as_ref().and_then(|done| done.tables);
     let said = match view.known.closed {
+        _ if let Some((closed, tables)) = by_table => {
+            let never = view.known.tables.iter().filter(|table| table.proven_at.is_none()).count() as u64;
+            let oldest = match view.known.tables.first() {
+                _ if never == 1 => "; 1 table was never proven".to_owned(),
+                _ if never > 0 => format!("; {} tables were never proven", grouped(never)),
+                Some(table) => {
+                    let at = table.proven_at.as_deref().unwrap_or_default();
+                    format!("; the oldest proof is that of {}, {}", table.table, at.get(..10).unwrap_or(at))
+                }
+                None => String::new(),
+            };
+            format!("{} of {} of this state{oldest}", grouped(closed), counted(tables, "table", "tables"))
+        }
         Some(at) => format!(
             "image of {}; {units_sound} of {units} tables and indexes are sound, {pairs_sound} of {pairs} indexes agree with their tables",
             date(at)
@@ -235,6 +262,8 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
         is_closed: done.left_bytes() == 0,
         is_interrupted: done.is_interrupted,
         windows_left: view.rhythm.windows(done.left_bytes()).filter(|_| done.is_fixed),
+        tables: done.tables.map(|(_, tables)| tables),
+        tables_closed: done.tables.map(|(closed, _)| closed),
     });
     let window = json::windows::Window {
         v: VERSION,
@@ -305,6 +334,8 @@ fn aged(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use history::coverage::TableProof;
+
     use super::*;
 
     const DAY: i64 = 86_400;
@@ -327,6 +358,7 @@ mod tests {
             known_since: 0,
             closed: Some(10 * DAY),
             relations: Relations { units: 412, units_sound: 412, pairs: 1180, pairs_sound: 1179 },
+            tables: Vec::new(),
         }
     }
 
@@ -341,6 +373,7 @@ mod tests {
             all_bytes: 8400 * GB,
             is_fixed: true,
             is_interrupted: false,
+            tables: None,
         };
         WindowView {
             database: "Sales",
@@ -368,6 +401,37 @@ mod tests {
                 "Findings: 1 new, 2 confirmed, 1 gone.",
             ]
         );
+    }
+
+    #[test]
+    fn tables_of_a_database_that_changes_are_closed_one_by_one() {
+        let proof = |table: &str, proven_at: Option<&str>| TableProof {
+            database: String::new(),
+            table: table.to_owned(),
+            object_id: 1,
+            proven_at: proven_at.map(str::to_owned),
+            read_at: None,
+            is_sound: true,
+        };
+        let known = known(&[Some(19 * DAY)]);
+        let view = view(&known);
+        let done = view.done.map(|done| Done { tables: Some((380, 412)), ..done });
+        let of = |tables: Vec<TableProof>| {
+            let known = Known { tables, ..known.clone() };
+            lines(&WindowView { done, known: &known, ..view })
+        };
+        let lines =
+            of(vec![proof("dbo.Orders", Some("2026-11-14T22:00:00Z")), proof("dbo.T", Some("2026-11-20T22:00:00Z"))]);
+        assert_eq!(
+            lines[0],
+            "Window: 2 h 58 min of 3 h, 1540 GB in 1,540 ranges (state of 2026-11-21 22:00, 7903 GB of 8400 GB known, 497 GB left)."
+        );
+        assert_eq!(
+            lines[2],
+            "Closed: 380 of 412 tables of this state; the oldest proof is that of dbo.Orders, 2026-11-14."
+        );
+        let lines = of(vec![proof("dbo.New", None), proof("dbo.T", Some("2026-11-20T22:00:00Z"))]);
+        assert_eq!(lines[2], "Closed: 380 of 412 tables of this state; 1 table was never proven.");
     }
 
     #[test]

@@ -202,7 +202,7 @@ pub fn run_by_change(
                 *state = State::Swept;
             }
         });
-        reuse.tables = change.tables(&kept.states);
+        reuse.tables = change.tables(&kept.states, |_| false);
         states = Some(kept.states);
         run.end_pass(context, checks, &mut kept.swept);
         Ok::<_, NotByChange>(kept.swept)

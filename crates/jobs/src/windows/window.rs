@@ -1,8 +1,10 @@
 //! Checks a database in several windows of time. Each window runs tasks of a plan until its time is over. The next
 //! window continues the plan if the image is unchanged.
 
+pub(super) mod changing;
 mod keeper;
 mod stored;
+mod turns;
 mod usable;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,12 +75,26 @@ pub struct Outcome {
     read: BTreeMap<(u16, u32), String>,
     /// The file and the first page of each range of the image that is still unread.
     pub left: Vec<(u16, u32)>,
+    /// For each table, by object ID: when the oldest of its pages were read. Empty if the windows read an image that does
+    /// not change.
+    tables: BTreeMap<i32, String>,
+    /// How many tables are closed; `None` if the windows read an image that does not change.
+    pub by_table: Option<ByTable>,
     /// The point in time that the image shows; empty if unknown.
     pub taken_at: String,
     /// The entry of this window in the history. `None` if the history cannot be used.
     window: Option<Window>,
     /// The thread that renews the lease on the database until the run is recorded.
     heart: Option<Heart>,
+}
+
+/// How many tables of a database that changes are closed: all of their pages are known, and their relations were compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByTable {
+    /// The number of tables with pages.
+    pub tables: u64,
+    /// The number of closed tables.
+    pub closed: u64,
 }
 
 impl Outcome {
@@ -90,7 +106,8 @@ impl Outcome {
     /// Returns the dates at which ranges were read, and the lease of the window. The history needs both to record the
     /// run.
     pub fn in_window(&self) -> InWindow<'_> {
-        InWindow { read: &self.read, lease: self.window.as_ref().map(Window::lease) }
+        let tables = Some(&self.tables).filter(|tables| !tables.is_empty());
+        InWindow { read: &self.read, tables, lease: self.window.as_ref().map(Window::lease) }
     }
 
     /// Ends the window, so that other processes may check the database. If the whole image is read and the run is
@@ -262,6 +279,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>, stored: Stored) ->
         plan: is_kept.then_some((path, plan_id)),
         read,
         left,
+        tables: BTreeMap::new(),
+        by_table: None,
         taken_at: keeper.window.as_ref().map(|window| window.taken_at().to_owned()).unwrap_or_default(),
         window: keeper.window.take(),
         heart: keeper.heart.take(),

@@ -103,8 +103,10 @@ pub(crate) struct CheckArguments {
     /// their definition in the catalog. Its report is the report of a check that reads all pages, and says what was not
     /// read, and since when. If something does not fit, all pages are read, and one line says why. If the ledgers of
     /// several full backups need more than SIZE, the oldest are removed.
+    ///
+    /// With --window, each window checks the newest backups, whatever has changed, and closes one table after another.
     #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = OUTPUT, requires = "history")]
-    #[arg(conflicts_with_all = ["window", "estimate_only"])]
+    #[arg(conflicts_with = "estimate_only")]
     pub(crate) keep_parts: Option<u64>,
 
     /// For tests: the number of pages in a range, a power of two.

@@ -501,11 +501,14 @@ pub(crate) struct ByChange {
     pub(crate) bytes_read: u64,
     /// Bytes of pages that were not read, because they have not changed.
     pub(crate) bytes_kept: u64,
+    /// Bytes of pages that are left for later windows of time.
+    pub(crate) bytes_open: u64,
     /// Number of ranges with pages in use.
     pub(crate) ranges: u64,
     /// Number of ranges that this run has swept.
     pub(crate) ranges_swept: u64,
-    /// Number of ranges that this run has swept, by the reason: `bytes`, `maps`, `meaning` or `not_kept`.
+    /// Number of ranges that this run has swept, by the reason: `bytes`, `maps`, `meaning`, `not_kept`, `findings` or
+    /// `again`.
     pub(crate) reasons: BTreeMap<&'static str, u64>,
 }
 
@@ -516,6 +519,7 @@ impl From<&findings::ByChange> for ByChange {
             base_read_at: change.base_read_at.clone(),
             bytes_read: change.bytes_read,
             bytes_kept: change.bytes_kept,
+            bytes_open: change.bytes_open,
             ranges: change.ranges,
             ranges_swept: change.ranges_swept(),
             reasons: change.reasons.iter().copied().collect(),

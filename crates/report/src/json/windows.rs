@@ -67,6 +67,10 @@ pub(crate) struct WindowDone {
     pub(crate) is_interrupted: bool,
     /// Number of further windows needed to read the rest of the image; null if unknown.
     pub(crate) windows_left: Option<u64>,
+    /// Number of tables with pages, if the database changes between windows (`--keep-parts`); null otherwise.
+    pub(crate) tables: Option<u64>,
+    /// Number of these tables of which no page is left for later windows. Their relations were compared.
+    pub(crate) tables_closed: Option<u64>,
 }
 
 /// Whether the time span of `--within` is kept, and the time of the oldest read or verification.

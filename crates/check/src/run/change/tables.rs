@@ -26,8 +26,9 @@ pub struct Turn {
 }
 
 impl Change<'_> {
-    /// All tables with pages, by ID, and how much of each is left.
-    pub(super) fn tables(&self, states: &States) -> Vec<Turn> {
+    /// All tables with pages, by ID, and how much of each is left. `is_old` tells of each earlier run whether its reads are
+    /// too long ago.
+    pub(super) fn tables(&self, states: &States, is_old: impl Fn(usize) -> bool) -> Vec<Turn> {
         let (mut tables, mut owners) = (BTreeMap::<i32, Turn>::new(), Vec::new());
         for (range, state) in self.in_scope(states) {
             self.owners(range, &mut owners);
@@ -37,7 +38,10 @@ impl Change<'_> {
                 table.pages += pages;
                 match state {
                     State::Unknown | State::Other(_) => table.open_pages += pages,
-                    State::Kept(run) | State::Merged(run) => table.oldest = Some(usize::from(run)).max(table.oldest),
+                    State::Kept(run) | State::Merged(run) => {
+                        table.oldest = Some(usize::from(run)).max(table.oldest);
+                        table.old_pages += if is_old(run.into()) { pages } else { 0 };
+                    }
                     State::Swept => {}
                 }
             }

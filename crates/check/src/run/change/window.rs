@@ -22,7 +22,7 @@ use crate::sweep::check_list::Swept;
 use crate::sweep::keeping::range_of;
 
 /// Decides what a window reads, and for how long.
-pub trait Schedule: Sync {
+pub trait Schedule {
     /// Whether the window is over.
     fn is_over(&self) -> bool;
 
@@ -36,8 +36,8 @@ pub trait Schedule: Sync {
     /// Puts the tables into the order of their turns. Tables that are left out get no turn.
     fn order(&self, turns: Vec<Turn>) -> Vec<Turn>;
 
-    /// Some ranges were swept and kept; this many of their pages are in use.
-    fn swept(&self, pages: u64);
+    /// This many ranges were swept and kept, with this many pages in use.
+    fn swept(&self, ranges: u64, pages: u64);
 }
 
 /// What a window has read, and what is left.
@@ -115,6 +115,7 @@ struct Work {
     pages: u64,
     open_pages: u64,
     old_pages: u64,
+    oldest: Option<usize>,
     /// Ranges that no window has read.
     new: Vec<FileRange>,
     /// Ranges that have changed.
@@ -164,14 +165,13 @@ impl Window<'_, '_> {
         (swept, done, left): (&mut Swept<Sums>, &mut WindowDone, &mut Left),
     ) {
         let context = self.change.context;
-        let most_pages = self.schedule.batch_pages();
         let mut ranges = ranges.into_iter().peekable();
         while ranges.peek().is_some() {
             left.is_over = left.is_over || self.schedule.is_over();
             if left.is_over && !left.is_first {
                 return;
             }
-            let (mut batch, mut pages) = (Vec::new(), 0);
+            let (mut batch, mut pages, most_pages) = (Vec::new(), 0, self.schedule.batch_pages());
             while let Some(range) = ranges.next_if(|range| pages == 0 || pages + u64::from(range.pages) <= most_pages) {
                 let Some(state) = states.get_mut(range).filter(|state| **state != State::Swept) else { continue };
                 let reason = state.reason();
@@ -185,13 +185,14 @@ impl Window<'_, '_> {
             }
             left.is_first = false;
             batch.sort_unstable_by_key(|range| (range.file_id, range.first));
-            done.ranges_swept += batch.len() as u64;
+            let ranges_swept = batch.len() as u64;
+            done.ranges_swept += ranges_swept;
             let part = run.sweep_ranges((context, checks), &joined(batch.into_iter()), &self.change);
             done.pages_swept += part.tallies.pages_allocated;
             let in_use = part.tallies.pages_allocated;
             swept.merge(part);
             swept.sums.gather(context.space);
-            self.schedule.swept(in_use);
+            self.schedule.swept(ranges_swept, in_use);
         }
     }
 
@@ -215,6 +216,9 @@ impl Window<'_, '_> {
             for (object_id, pages) in objects {
                 let work = tables.entry(object_id).or_default();
                 work.pages += pages;
+                if let State::Kept(run) = state {
+                    work.oldest = Some(usize::from(run)).max(work.oldest);
+                }
                 match state {
                     _ if is_first => continue,
                     State::Unknown => work.new.push(range),
@@ -265,14 +269,20 @@ impl Window<'_, '_> {
                 }
             }
         }
-        done.reuse.tables = self.change.tables(states);
+        done.reuse.tables = self.change.tables(states, |run| self.schedule.is_old(run));
         of_no_table
     }
 }
 
 impl Work {
     fn turn(&self, object_id: i32) -> Turn {
-        Turn { object_id, pages: self.pages, open_pages: self.open_pages, old_pages: self.old_pages, oldest: None }
+        Turn {
+            object_id,
+            pages: self.pages,
+            open_pages: self.open_pages,
+            old_pages: self.old_pages,
+            oldest: self.oldest,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use findings::RangeRead;
+use history::windows::pace::Swept;
 use history::windows::{Done, Known, Opening, Window};
 use history::{History, HistoryError, Lease};
 
@@ -99,6 +100,15 @@ impl Keeper {
         self.history = None;
         self.failed(&error);
         !matches!(error, HistoryError::Leased { .. })
+    }
+
+    /// Adds to the totals of the window.
+    pub(super) fn went_on(&mut self, ranges: u64, swept: Swept) {
+        let Some((history, window)) = self.history.as_mut().zip(self.window.as_ref()) else { return };
+        if let Err(error) = history.window_went_on(window, ranges, swept) {
+            self.history = None;
+            self.failed(&error);
+        }
     }
 
     fn failed(&mut self, error: &HistoryError) {

@@ -1,7 +1,7 @@
 //! The checks of one state after another: by change, with the ledger of the full backup, and as a whole.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use check::Silent;
 use check::change::{NotByChange, differing_parts};
@@ -23,7 +23,7 @@ use source::PageSource;
 use trials::mutate::Random;
 
 use super::plan::Plan;
-use super::{Figures, PARTS_KEPT, WITH_FINDINGS};
+use super::{Figures, PARTS_KEPT, WITH_FINDINGS, windows};
 use crate::outcome::Verdict;
 
 /// A ledger of this size has room for everything.
@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(super) without: [Option<usize>; 2],
     /// A seed for a moment within the log.
     pub(super) stop: Option<u64>,
+    /// The number of windows of time for each state, and the most ranges that one of them sweeps.
+    pub(super) windows: (usize, u64),
 }
 
 impl Settings {
@@ -57,6 +59,7 @@ impl Settings {
             is_base_left_out: random.below(8) == 0,
             without: [from(random), from(random)],
             stop: (random.below(3) == 0).then(|| random.number()),
+            windows: (random.below(4), 1 + random.below(80) as u64),
         }
     }
 
@@ -64,7 +67,15 @@ impl Settings {
     #[cfg(test)]
     pub(super) fn plain(part_pages: u32) -> Self {
         let without = [None; 2];
-        Self { part_pages, keep_bytes: LARGE, threads: 2, is_base_left_out: false, without, stop: None }
+        Self {
+            part_pages,
+            keep_bytes: LARGE,
+            threads: 2,
+            is_base_left_out: false,
+            without,
+            stop: None,
+            windows: (2, 40),
+        }
     }
 }
 
@@ -141,6 +152,14 @@ impl<'f> Nights<'f> {
             let pages = (opened.source(), prepared);
             change::check(request, what, (input, before), pages, (&Silent, SystemTime::now()))
         });
+        if let Ok((whole, _)) = &whole {
+            for _ in 0..self.settings.windows.0 {
+                let request = self.window_request(&request);
+                let window = opened(&request, |opened, _| window(opened));
+                let window = window.map_err(|failure| Verdict::Broke(format!("in a window: {}", failure.text)))?;
+                windows::compare(whole, &window, self.figures).map_err(|verdict| of_state(verdict, "in a window"))?;
+            }
+        }
         let ((whole, parts), by_change) = match (whole, by_change) {
             (Ok(whole), Ok(by_change)) => (whole, by_change),
             // A sound chain can always be restored to the end of its last backup.
@@ -178,6 +197,17 @@ impl<'f> Nights<'f> {
         request.run.maxdop = threads;
         (request.scope.no_data_purity, request.scope.noindex) = (is_from(values), is_from(indexes));
         request.stop.stop_at = stop.and_then(|text| stop_moment(text).ok());
+        request
+    }
+
+    /// The request for a window over the state.
+    fn window_request(&self, request: &Request) -> Request {
+        let mut request = request.clone();
+        request.results.history = Some(self.history.with_file_name("windows.db"));
+        request.keep_parts = Some(LARGE);
+        request.part_pages = Some(self.settings.part_pages);
+        request.windows.window = Some(Duration::from_secs(3600));
+        request.windows.most_ranges = Some(self.settings.windows.1);
         request
     }
 
@@ -265,8 +295,23 @@ fn opened<R>(
     act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())
 }
 
+/// Checks a state in a window of time, and records it.
+fn window(opened: &Opened<'_>) -> Result<Report, Failure> {
+    let Opened { request, what, input, .. } = *opened;
+    let (before, started) = (jobs::spread::Before::of(request, what), SystemTime::now());
+    let whole = |_: &Prepared<'_>| Err(Failure::unable("a window cannot be divided into ranges"));
+    let length = request.windows.window.unwrap_or_default();
+    let (prepared, mut windowed) =
+        jobs::windows::check(request, what, (input, &before), (length, started), &Silent, whole)?;
+    let (source, database) = (prepared.recovered.pages_or(input.pages()), &prepared.database);
+    let report = &windowed.report;
+    let ended = jobs::ended::Ended { report, source, database, started };
+    let _ = jobs::windows::record(request, &ended, windowed.outcome.take(), 0);
+    Ok(windowed.report)
+}
+
 /// What a report says: everything but the cost of the run, and what was not read.
-fn said(report: &Report) -> Vec<String> {
+pub(super) fn said(report: &Report) -> Vec<String> {
     let Report { database, warnings, options, rowsets, findings, demoted, patterns, beyond, not_verified, .. } = report;
     let Report { notes, read_errors, notices, file_totals, ranges, page_map, service_broker, statistics, .. } = report;
     let mut lines = vec![
@@ -295,7 +340,7 @@ fn said(report: &Report) -> Vec<String> {
     lines
 }
 
-fn first_difference(expected: &[String], found: &[String]) -> Option<String> {
+pub(super) fn first_difference(expected: &[String], found: &[String]) -> Option<String> {
     let end = "the end".to_owned();
     let at = (0..expected.len().max(found.len())).find(|at| expected.get(*at) != found.get(*at))?;
     let line = |lines: &[String]| lines.get(at).unwrap_or(&end).clone();

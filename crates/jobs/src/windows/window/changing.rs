@@ -1,0 +1,271 @@
+//! A window over a database that changes: checks tonight's backup with the sums that earlier windows have kept, in a
+//! ledger, of all ranges that are still the same.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use check::change::{NotByChange, Schedule, Turn, WindowDone, run_in_window};
+use findings::{Change, Options, Report};
+use format::page::PAGE_BYTES;
+use history::windows::pace::{Pace, Swept};
+use history::windows::{Known, Opening};
+use history::{History, time};
+
+use super::keeper::Keeper;
+use super::turns::Turns;
+use super::{Outcome, Subject, Sweep, Terms};
+use crate::change::Opened;
+use crate::failure::Failure;
+use crate::host::warn;
+use crate::throttle::throttled;
+
+/// The bytes of the first batch, while the speed is unknown.
+const FIRST_BATCH_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
+/// The least and the most bytes of a batch. It takes about a second.
+const BATCH_BYTES: [f64; 2] = [1024.0 * 1024.0, 1024.0 * 1024.0 * 1024.0];
+/// What was swept is added to the ledger this often in a window, but not more often than once in a second, and not less
+/// often than every five minutes.
+const CHECKPOINTS: u32 = 50;
+const BETWEEN_CHECKPOINTS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(300)];
+/// How often a window begins again because a page that was sound before is not sound any more.
+const MOST_ATTEMPTS: usize = 16;
+
+/// Checks as much as fits into the window. The inner error says why this window cannot use a ledger.
+///
+/// # Errors
+/// If the database cannot be checked.
+pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<Outcome, String>, Failure> {
+    let Subject { request, prepared, input, before, .. } = *subject;
+    let source = prepared.recovered.pages_or(input.pages());
+    let Some(history) = terms.history else { return Ok(Err("there is no history".to_owned())) };
+    let mut keeper = Keeper::open(&Sweep { terms, subject, source })?;
+    let opening = Opening {
+        source,
+        database: &prepared.database,
+        naming: terms.naming,
+        started: terms.started,
+        allowed: terms.allowed,
+        is_full: true,
+    };
+    let known = match History::open_or_create(history).and_then(|mut history| history.known(&opening, &[])) {
+        Ok(known) => known,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let (mut forced, mut swept, mut ranges) = (Vec::new(), Swept::default(), 0);
+    loop {
+        let mut opened = match Opened::in_window(request, (history, before), input) {
+            Ok(opened) => opened,
+            Err(why) => return Ok(Err(why)),
+        };
+        if let Err(why) = opened.put_seen() {
+            return Ok(Err(why));
+        }
+        let night = Night::new(terms, subject, (&known, &opened));
+        let options = Options { hash_key: Some(opened.ledger.key()), ..prepared.options.clone() };
+        let done = throttled(request, source, |source| {
+            let pages = (source, &prepared.database);
+            run_in_window(pages, &options, subject.listener, &opened.ledger, (&night, &forced))
+        });
+        let Night { pace, turns, order, swept_ranges, .. } = night;
+        let pace = pace.into_inner().pace;
+        swept = Swept { bytes: swept.bytes + pace.now().bytes, seconds: swept.seconds + pace.now().seconds };
+        ranges += swept_ranges.into_inner();
+        match done {
+            Ok((mut report, done)) => {
+                if let Some(path) = opened.changed_file() {
+                    let path = path.display();
+                    return Err(Failure::unable(format!(
+                        "{path} was changed while it was read; the next window reads it"
+                    )));
+                }
+                report.options.hash_key = prepared.options.hash_key.clone();
+                let order = order.into_inner();
+                opened.ledger.set_note(next_turns(turns, &order, (&done, &report), terms).note());
+                let mut outcome = outcome(terms, &opened, (report, &done), (pace, swept, ranges));
+                opened.keep_window(request, terms.started, done.reuse.ranges);
+                keeper.went_on(ranges, swept);
+                outcome.taken_at =
+                    keeper.window.as_ref().map(|window| window.taken_at().to_owned()).unwrap_or_default();
+                (outcome.window, outcome.heart, outcome.unkept) =
+                    (keeper.window.take(), keeper.heart.take(), keeper.unkept);
+                return Ok(Ok(outcome));
+            }
+            Err(NotByChange::Rotten(page)) if forced.len() < MOST_ATTEMPTS && !forced.contains(&page) => {
+                warn(format!("page {page} was sound when an earlier window read it, and is not sound now"));
+                forced.push(page);
+                opened.keep_window(request, terms.started, u64::MAX);
+            }
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+    }
+}
+
+/// Decides whose turn it is in the next window.
+fn next_turns(mut turns: Turns, order: &[Turn], (done, report): (&WindowDone, &Report), terms: &Terms<'_>) -> Turns {
+    let left = done.reuse.tables.iter().map(|turn| (turn.object_id, turn.open_pages + turn.old_pages));
+    let left: BTreeMap<i32, u64> = left.collect();
+    let is_left = |object_id| left.get(&object_id).is_some_and(|pages| *pages > 0);
+    if let Some(object_id) = turns.end(order, is_left, (done.pages_swept, &time::text(terms.started))) {
+        let name = report.rowsets.iter().find(|rowset| rowset.object_id == object_id);
+        let name =
+            name.map_or_else(|| format!("object {object_id}"), |rowset| format!("{}.{}", rowset.schema, rowset.name));
+        warn(format!(
+            "{name} changes faster than these windows can read it, so it is not closed; other tables have their turns first now. A longer --window closes it"
+        ));
+    }
+    turns
+}
+
+fn outcome(
+    terms: &Terms<'_>,
+    opened: &Opened<'_>,
+    (mut report, done): (Report, &WindowDone),
+    (pace, swept, ranges): (Pace, Swept, u64),
+) -> Outcome {
+    let change = opened.by_change(&report, (&done.reuse, done.open_pages), terms.started);
+    let started = time::text(terms.started);
+    let (mut read, mut left) = (BTreeMap::new(), Vec::new());
+    for (tile, read_at) in report.ranges.iter().zip(&change.read_at) {
+        let place = (tile.file_id, tile.first);
+        if tile.is_read {
+            read.insert(place, read_at.clone().unwrap_or_else(|| started.clone()));
+        } else if done.open_pages > 0 {
+            left.push(place);
+        }
+    }
+    let tables: BTreeMap<i32, String> = done
+        .reuse
+        .tables
+        .iter()
+        .map(|table| (table.object_id, started.clone()))
+        .chain(change.tables_read_at.iter().cloned())
+        .collect();
+    let closed = done.reuse.tables.iter().filter(|table| table.open_pages == 0).count() as u64;
+    let by_table = super::ByTable { tables: done.reuse.tables.len() as u64, closed };
+    report.change = Some(Change::Proven(change));
+    Outcome {
+        report,
+        swept,
+        ranges,
+        all_bytes: done.pages * PAGE_BYTES as u64,
+        done_bytes: (done.pages - done.open_pages.min(done.pages)) * PAGE_BYTES as u64,
+        is_fixed: true,
+        pace,
+        unkept: 0,
+        plan: None,
+        read,
+        left,
+        tables,
+        by_table: Some(by_table),
+        taken_at: String::new(),
+        window: None,
+        heart: None,
+    }
+}
+
+/// The speed of this window, and the time of its last batch.
+struct Measured {
+    pace: Pace,
+    last: Instant,
+    checkpoint: Instant,
+}
+
+/// The schedule of a window.
+struct Night<'a> {
+    terms: &'a Terms<'a>,
+    opened: &'a Opened<'a>,
+    image: String,
+    started: String,
+    most_ranges: Option<u64>,
+    /// When each table was proven, by object ID.
+    proofs: BTreeMap<i32, String>,
+    /// For each earlier run, the latest first: whether its reads are so old that they are repeated.
+    old: Vec<bool>,
+    /// When each earlier run began, the latest first.
+    runs: Vec<String>,
+    turns: Turns,
+    order: RefCell<Vec<Turn>>,
+    begun: Instant,
+    /// The time that is kept for what follows the sweep: adding up takes about as long as finding what is kept.
+    reserve: OnceCell<Duration>,
+    between_checkpoints: Duration,
+    swept_ranges: Cell<u64>,
+    pace: RefCell<Measured>,
+}
+
+impl<'a> Night<'a> {
+    fn new(terms: &'a Terms<'a>, subject: &Subject<'_>, (known, opened): (&Known, &'a Opened<'a>)) -> Self {
+        let windows = &subject.request.windows;
+        let proven = |table: &history::coverage::TableProof| Some((table.object_id, table.proven_at.clone()?));
+        // What is read again in two thirds of the promised time leaves windows for the tables that change. Simulated nights
+        // (`turns`) show that this keeps most reads within the promise if a window reads a tenth of the database.
+        let oldest = windows.within.and_then(|within| terms.started.checked_sub(within * 2 / 3)).map(time::text);
+        let is_old = |read_at: &str| oldest.as_ref().is_some_and(|oldest| read_at < oldest.as_str());
+        let [least, most] = BETWEEN_CHECKPOINTS;
+        let now = Instant::now();
+        Self {
+            terms,
+            opened,
+            image: opened.image(),
+            started: time::text(terms.started),
+            most_ranges: windows.most_ranges,
+            proofs: known.tables.iter().filter_map(proven).collect(),
+            old: opened.ledger.runs().map(|run| is_old(&run.read_at)).collect(),
+            runs: opened.ledger.runs().map(|run| run.read_at.clone()).collect(),
+            turns: Turns::of_note(opened.ledger.note()),
+            order: RefCell::default(),
+            begun: now,
+            reserve: OnceCell::new(),
+            between_checkpoints: (terms.allowed / CHECKPOINTS).clamp(least, most),
+            swept_ranges: Cell::new(0),
+            pace: RefCell::new(Measured { pace: Pace::of(&known.windows), last: now, checkpoint: now }),
+        }
+    }
+}
+
+impl Schedule for Night<'_> {
+    fn is_over(&self) -> bool {
+        let left = self.terms.ends.saturating_duration_since(Instant::now());
+        let reserve = *self.reserve.get_or_init(|| {
+            self.pace.borrow_mut().last = Instant::now();
+            self.begun.elapsed().min(left / 2)
+        });
+        let has_most = self.most_ranges.is_some_and(|most| self.swept_ranges.get() >= most);
+        has_most || (self.terms.is_interrupted)() || left <= reserve
+    }
+
+    fn is_old(&self, run: usize) -> bool {
+        self.old.get(run).copied().unwrap_or_default()
+    }
+
+    fn batch_pages(&self) -> u64 {
+        let [least, most] = BATCH_BYTES;
+        let bytes = self.pace.borrow().pace.rate().unwrap_or(FIRST_BATCH_BYTES).clamp(least, most);
+        let pages = bytes as u64 / PAGE_BYTES as u64;
+        let range_pages = u64::from(check::change::Ledger::range_pages(&self.opened.ledger));
+        let left = self.most_ranges.map(|most| most.saturating_sub(self.swept_ranges.get()));
+        left.map_or(pages, |left| pages.min(left.saturating_mul(range_pages)))
+    }
+
+    fn order(&self, turns: Vec<Turn>) -> Vec<Turn> {
+        let order = self.turns.order((&self.proofs, &self.runs), turns);
+        self.order.replace(order.clone());
+        order
+    }
+
+    fn swept(&self, ranges: u64, pages: u64) {
+        self.swept_ranges.set(self.swept_ranges.get() + ranges);
+        let mut measured = self.pace.borrow_mut();
+        let now = Instant::now();
+        let seconds = now.duration_since(measured.last).as_secs_f64();
+        measured.pace.add(Swept { bytes: pages * PAGE_BYTES as u64, seconds });
+        measured.last = now;
+        if now.duration_since(measured.checkpoint) >= self.between_checkpoints {
+            measured.checkpoint = now;
+            if let Err(error) = self.opened.ledger.checkpoint(&self.image, &self.started) {
+                warn(format!("{error}; the next window sweeps these pages again"));
+            }
+        }
+    }
+}
