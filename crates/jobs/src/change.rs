@@ -192,14 +192,17 @@ impl<'a> Opened<'a> {
 
     /// Checks the pages with the ledger. An error says why all pages must be read.
     fn check(
-        self,
+        mut self,
         request: &Request,
         (source, prepared): (&dyn PageSource, &Prepared<'_>),
         (listener, started): (&dyn Progress, SystemTime),
     ) -> Result<Report, String> {
-        let Self { ledger, is_new, pages, .. } = &self;
-        let key = ledger.key();
+        let key = self.ledger.key();
         self.put_seen()?;
+        if let Some(before) = request.reread.and_then(|reread| started.checked_sub(reread)) {
+            self.ledger.read_again_before(history::time::text(before));
+        }
+        let Self { ledger, is_new, pages, .. } = &self;
         let options = Options { hash_key: Some(key.clone()), ..prepared.options.clone() };
         let done =
             throttled(request, source, |source| run_by_change(source, &prepared.database, &options, listener, ledger));
@@ -339,6 +342,13 @@ pub fn read_at(report: &Report, started: SystemTime) -> Option<BTreeMap<(u16, u3
     let now = history::time::text(started);
     let ranges = report.ranges.iter().zip(&change.read_at).filter(|(_, read_at)| read_at.is_none());
     Some(ranges.map(|(range, _)| ((range.file_id, range.first), now.clone())).collect())
+}
+
+/// For each table of which not all pages were read, by object ID: the oldest read of its pages. `None` if the run has read
+/// all ranges.
+pub fn tables_read_at(report: &Report) -> Option<BTreeMap<i32, String>> {
+    let Some(Change::Proven(change)) = &report.change else { return None };
+    Some(change.tables_read_at.iter().cloned().collect())
 }
 
 /// The kind of a set, and when it finished.

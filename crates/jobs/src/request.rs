@@ -48,6 +48,8 @@ pub struct Request {
     pub batches: u16,
     /// The most bytes of the ledgers beside the history; `None` if the parts of the check are not kept.
     pub keep_parts: Option<u64>,
+    /// Pages that were last read longer ago than this are read again, although they have not changed.
+    pub reread: Option<Duration>,
     /// Ends the check without a report if it cannot be made by change, and puts the reason here.
     pub only_by_change: Option<Arc<Mutex<Option<String>>>>,
     /// For tests: the number of pages in a range whose parts are kept.
@@ -251,6 +253,7 @@ impl Request {
             spool_limit: SPOOL_LIMIT_BYTES,
             batches: 1,
             keep_parts: None,
+            reread: None,
             only_by_change: None,
             part_pages: None,
             settle_page: None,

@@ -65,6 +65,13 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<u8, Failure> {
                 (false, false) => show::write_objects(&objects, out),
             })
         }
+        Some(HistoryVerb::Tables) => {
+            let tables = history.tables(&filter).map_err(|error| Failure::from(&error))?;
+            output::print(|out| match is_json {
+                true => show::write_tables_json(&tables, out),
+                false => show::write_tables(&tables, out),
+            })
+        }
         Some(HistoryVerb::Diff { runs }) => {
             let runs = runs.first().copied().zip(runs.get(1).copied());
             let difference = history.difference(&filter, runs).map_err(|error| Failure::from(&error))?;

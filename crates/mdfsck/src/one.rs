@@ -260,7 +260,8 @@ fn check_from<'o>(
             None if outcome.is_some() => windows::record(arguments, &ended, outcome, status).status,
             None => {
                 let read = change::read_at(&report, started);
-                let read = read.as_ref().map(|read| InWindow { read, tables: None, lease: None });
+                let tables = change::tables_read_at(&report);
+                let read = read.as_ref().map(|read| InWindow { read, tables: tables.as_ref(), lease: None });
                 keep::checked(arguments, &ended, status, read).1
             }
         };

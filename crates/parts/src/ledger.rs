@@ -100,6 +100,8 @@ pub struct LedgerContent<B> {
 pub struct Ledger<B> {
     path: PathBuf,
     head: Head<B>,
+    /// What was read before this time is read again.
+    read_again_before: Option<String>,
     file: File,
     writer: Mutex<Writer>,
 }
@@ -201,7 +203,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             note: String::new(),
         };
         let writer = Mutex::new(Writer::new((of_writer, Some(temporary)), (CONTENT, 0), most_bytes));
-        Ok(Self { path: path.to_owned(), head, file, writer })
+        Ok(Self { path: path.to_owned(), head, read_again_before: None, file, writer })
     }
 
     /// Opens a ledger. No other process can use it until the returned value is dropped.
@@ -230,12 +232,17 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             return Err(damaged(path, "it is cut off"));
         }
         let writer = Mutex::new(Writer::new((of_writer, None), (end, newest.sequence), u64::MAX));
-        Ok(Self { path: path.to_owned(), head, file, writer })
+        Ok(Self { path: path.to_owned(), head, read_again_before: None, file, writer })
     }
 
     /// The ledger may have at most this many bytes from here on. What it has already remains.
     pub fn hold_at_most(&mut self, most_bytes: u64) {
         self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).most_bytes = most_bytes;
+    }
+
+    /// What was read before this time is read again from here on.
+    pub fn read_again_before(&mut self, time: String) {
+        self.read_again_before = Some(time);
     }
 
     /// What is in a ledger, which another process may be using.
@@ -480,6 +487,12 @@ impl<B> Ledger<B> {
 impl<B: Sync + Send> change::Ledger for Ledger<B> {
     fn range_pages(&self) -> u32 {
         self.head.range_pages
+    }
+
+    fn must_read_again(&self, run: usize) -> bool {
+        let runs = &self.head.runs;
+        let read_at = run.checked_add(1).and_then(|run| runs.get(runs.len().checked_sub(run)?)).map(|run| &run.read_at);
+        self.read_again_before.as_ref().zip(read_at).is_some_and(|(before, read_at)| read_at < before)
     }
 
     fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange> {

@@ -6,7 +6,7 @@ mod lines;
 use std::collections::BTreeSet;
 use std::io;
 
-use history::coverage::Coverage;
+use history::coverage::{Coverage, TableProof};
 use history::maintain::Forgotten;
 use history::query::{Difference, FindingRow, ObjectRow, RunRow};
 use history::state::DatabaseState;
@@ -17,6 +17,7 @@ pub use csv::{write_findings_csv, write_objects_csv, write_runs_csv};
 pub use lines::{
     write_acknowledged_json, write_baselines_json, write_coverage_json, write_difference_json, write_findings_json,
     write_forgotten_json, write_ledgers_json, write_objects_json, write_runs_json, write_states_json,
+    write_tables_json,
 };
 
 /// Maximum number of runs that the text shows, newest first. Output for programs has all runs.
@@ -284,6 +285,21 @@ pub fn write_objects(objects: &[ObjectRow], out: &mut dyn io::Write) -> io::Resu
             minute(&object.last_at),
             object.closed_at.as_deref().map_or_else(|| "-".to_owned(), minute),
         ]);
+    }
+    table.write(0, out)
+}
+
+/// Writes a line per table: when it was last proven, and when the pages were read on which the proof rests.
+///
+/// # Errors
+/// If writing to `out` fails.
+pub fn write_tables(tables: &[TableProof], out: &mut dyn io::Write) -> io::Result<()> {
+    let mut table = TextTable::new(&[]);
+    table.row(["database", "table", "proven (UTC)", "pages read (UTC)", "last check"]);
+    let at = |at: &Option<String>| at.as_deref().map_or_else(|| "never".to_owned(), minute);
+    for one in tables {
+        let verdict = if one.is_sound { "sound" } else { "findings, or not verified" };
+        table.row([one.database.clone(), one.table.clone(), at(&one.proven_at), at(&one.read_at), verdict.to_owned()]);
     }
     table.write(0, out)
 }

@@ -93,6 +93,12 @@ pub trait Ledger: Sync {
     /// The number of pages of a range: a power of two, at most 128.
     fn range_pages(&self) -> u32;
 
+    /// Whether what an earlier run, counted backwards, has read last must be read again.
+    fn must_read_again(&self, run: usize) -> bool {
+        let _ = run;
+        false
+    }
+
     /// Calls `visit` with everything that earlier runs have kept, the latest run first.
     ///
     /// # Errors
@@ -139,7 +145,7 @@ pub enum Reason {
     NotKept,
     /// The last run that has read it has found something in it, or could not read all of it.
     Findings,
-    /// A window has read it once more, to find pages that went bad.
+    /// It was read once more, to find pages that went bad.
     Again,
 }
 
@@ -456,6 +462,8 @@ impl<'c> Change<'c> {
                     if part.is_empty() {
                         // The sums that an earlier run has kept must not hide what a later run has found.
                         state.is_other(Reason::Findings);
+                    } else if self.ledger.must_read_again(usize::from(runs.saturating_sub(1))) {
+                        state.is_other(Reason::Again);
                     } else if let Some(translation) = &translation {
                         act((runs.saturating_sub(1), key, part), translation, state)?;
                     }

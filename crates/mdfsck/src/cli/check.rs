@@ -109,6 +109,16 @@ pub(crate) struct CheckArguments {
     #[arg(conflicts_with = "estimate_only")]
     pub(crate) keep_parts: Option<u64>,
 
+    /// Read pages again that were last read longer ago than this, such as 7d, although they have not changed, to find
+    /// pages that went bad; needs --history
+    ///
+    /// A check that reads only what has changed since earlier checks (see --keep-parts) cannot notice that other pages
+    /// went bad. With this option, no page that it relies on was read longer ago. A check with --window reads such pages
+    /// again by itself, so that --within is kept.
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = OUTPUT, requires = "history")]
+    #[arg(conflicts_with_all = ["window", "estimate_only"])]
+    pub(crate) reread: Option<Duration>,
+
     /// For tests: the number of pages in a range, a power of two.
     #[arg(long, hide = true, requires = "keep_parts", value_parser = part_pages)]
     pub(crate) part_pages: Option<u32>,

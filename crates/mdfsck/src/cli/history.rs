@@ -55,6 +55,9 @@ pub(crate) enum HistoryVerb {
     },
     /// Show the rows and pages of each heap and index, and their growth
     Objects,
+    /// List the tables, those with the oldest proof first: when all relations of a table were last verified, and when the
+    /// pages were read on which this proof rests
+    Tables,
     /// Show findings that appeared or disappeared between two runs, by default the last two runs of a database
     Diff {
         /// Numbers of the two runs to compare

@@ -105,6 +105,11 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
     pub(crate) keep_parts: Option<u64>,
 
+    /// Read pages of earlier backups again that were last read longer ago than this, such as 7d, although they have not
+    /// changed; needs --keep-parts
+    #[arg(long, value_name = "SPAN", value_parser = history::time::span, requires = "keep_parts")]
+    pub(crate) reread: Option<Duration>,
+
     /// Folder for temporary files (default: the temporary folder of the system)
     #[arg(long, value_name = "DIR", help_heading = RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,

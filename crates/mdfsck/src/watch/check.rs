@@ -52,7 +52,7 @@ impl<'a> Checker<'a> {
         whole.run.maxdop = watch.maxdop;
         whole.run.io_limit = watch.io_limit;
         whole.run.progress = ProgressKind::None;
-        whole.keep_parts = watch.keep_parts;
+        (whole.keep_parts, whole.reread) = (watch.keep_parts, watch.reread);
         whole.recovery.room.memory = watch.memory;
         whole.recovery.room.temp_dir.clone_from(&watch.temp_dir);
         whole.results.history = Some(watch.history.clone());

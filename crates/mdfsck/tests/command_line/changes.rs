@@ -11,6 +11,8 @@ pub(super) fn with_changes() -> Vec<(&'static str, Test)> {
         ("a full backup alone is read whole, however often it is checked", alone),
         ("pages that were not read keep their dates", dates),
         ("all pages are read if something does not fit, and one line says why", whole),
+        ("windows close one table after another, whatever has changed", windows),
+        ("--reread reads pages again that were read too long ago", reread),
         ("watch proves differential and log backups by what changed", watched),
     ]
 }
@@ -125,6 +127,71 @@ fn dates(folder: &Path) -> Result<(), Failed> {
     let after = read_dates(folder)?;
     let oldest = |dates: &[String]| dates.iter().min().cloned();
     ensure(oldest(&before).is_some() && oldest(&before) == oldest(&after), format!("{before:?} {after:?}"))
+}
+
+const WINDOW: [&str; 4] = ["--window", "1h", "--most-ranges", "30"];
+
+/// The last line of the output of a window, which is about the window.
+fn window_line(output: &Output) -> Result<Value, Failed> {
+    let stdout = text(&output.stdout);
+    let line = stdout.lines().find(|line| line.starts_with(r#"{"kind":"window""#));
+    Ok(serde_json::from_str(line.ok_or_else(|| text(&output.stderr))?)?)
+}
+
+fn windows(folder: &Path) -> Result<(), Failed> {
+    let made = ["lab", "chain", "c", "--sets", "full,diff,diff", "--transactions", "40", "--seed", "5"];
+    ensure(mdfsck(folder, &made).status.success(), "no chain")?;
+    let states = [vec!["c/01_full.bak", "c/02_diff.bak"], vec!["c/01_full.bak", "c/03_diff.bak"]];
+    let mut first_closed = Vec::new();
+    for state in &states {
+        let whole = check(folder, state, &["--json"]);
+        let mut closed = Vec::new();
+        for round in 0..20 {
+            let output = check(folder, state, &[&KEEP[..], &WINDOW, &["--json"]].concat());
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            let done = window_line(&output)?["done"].take();
+            closed.push(done["tables_closed"].as_u64().ok_or("no number")?);
+            ensure(done["tables"].as_u64() >= closed.last().copied(), done.to_string())?;
+            let is_open = text(&output.stdout).contains("window.table-open");
+            ensure(is_open != (done["is_closed"] == true), done.to_string())?;
+            if done["is_closed"] == true {
+                let said: String = results(&output)
+                    .lines()
+                    .filter(|line| !line.starts_with(r#"{"kind":"window""#))
+                    .collect::<Vec<_>>()
+                    .join("\n");
+                ensure(said == results(&whole), format!("{state:?}, round {round}"))?;
+                break;
+            }
+            ensure(round < 19, "the windows never end")?;
+        }
+        ensure(closed.is_sorted(), format!("{closed:?}"))?;
+        first_closed.push(closed[0]);
+    }
+    // What has not changed since the windows over the earlier state is closed in the first window over the later one.
+    ensure(first_closed[1] > first_closed[0], format!("{first_closed:?}"))?;
+    let output = check(folder, &states[1], &[&KEEP[..], &WINDOW, &["--format", "text"]].concat());
+    let said = text(&output.stdout);
+    ensure(said.contains("closed).\nRead: ") && said.contains(" tables of this state; the oldest proof is "), said)?;
+    let tables = text(&mdfsck(folder, &["history", "h.db", "tables", "--json"]).stdout);
+    let rows: Vec<Value> = tables.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let is_proven = |row: &Value| row["is_sound"] == true && row["proven_at"].is_string() && row["read_at"].is_string();
+    ensure(!rows.is_empty() && rows.iter().all(is_proven), tables)
+}
+
+fn reread(folder: &Path) -> Result<(), Failed> {
+    let files = chain(folder, "c", &["--seed", "3"])?;
+    let paths = of(&files, &["_full", "02_diff"]);
+    let reasons = |options: &[&str]| -> Result<Value, Failed> {
+        let output = check(folder, &paths, &[&USE[..], options, &["--json"]].concat());
+        Ok(summary(&output)?.1["reasons"].take())
+    };
+    let before = reasons(&["--reread", "7d"])?;
+    ensure(before["again"].is_null(), before.to_string())?;
+    // Times are in seconds.
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    let again = reasons(&["--reread", "1s"])?;
+    ensure(again["again"].as_u64() > Some(10), again.to_string())
 }
 
 fn whole(folder: &Path) -> Result<(), Failed> {

@@ -318,6 +318,33 @@ fn a_check_that_is_killed_while_it_makes_its_ledger_leaves_none_or_a_whole_one()
 }
 
 #[test]
+fn a_window_that_is_killed_leaves_what_it_has_kept_and_the_next_one_goes_on() {
+    let backups = Backups::new(3);
+    let folder = backups.folder.path();
+    let whole = ["check", "01_full.bak", "02_diff.bak", "--json", "--maxdop", "1"];
+    let whole = program(folder, &whole).wait_with_output().unwrap();
+    let window = |most: &'static str| {
+        let kept = ["--history", "h", "--keep-parts", "1GB", "--part-pages", "8", "--json", "--maxdop", "1"];
+        let window = ["check", "01_full.bak", "02_diff.bak", "--window", "2s", "--most-ranges", most];
+        program(folder, &[&window[..], &kept].concat())
+    };
+    let started = Instant::now();
+    assert!(window("1").wait_with_output().unwrap().status.code().is_some());
+    let length = started.elapsed();
+    for round in 0..40_u32 {
+        let mut child = window(["7", "1000"][round as usize % 2]);
+        thread::sleep(length * (round * 7 % 40) / 30);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        as_whole(folder, &whole, &format!("a window, round {round}"));
+    }
+    let last = window("1000").wait_with_output().unwrap();
+    assert_eq!(last.status.code(), whole.status.code(), "{}", String::from_utf8_lossy(&last.stderr));
+    let said: Vec<String> = lines(&last).into_iter().filter(|line| !line.starts_with(r#"{"kind":"window""#)).collect();
+    assert_eq!(said, lines(&whole));
+}
+
+#[test]
 fn a_check_that_is_killed_while_it_adds_to_a_ledger_leaves_it_as_it_was() {
     let backups = Backups::new(3);
     let folder = backups.folder.path();

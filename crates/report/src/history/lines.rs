@@ -3,7 +3,7 @@
 use std::io;
 
 use history::baselines::Baseline;
-use history::coverage::Coverage;
+use history::coverage::{Coverage, TableProof};
 use history::maintain::Forgotten;
 use history::query::{Difference, FindingRow, ObjectRow, RunRow};
 
@@ -11,7 +11,7 @@ use super::{LedgerRow, State, Throughput};
 use crate::json::history::{
     HistoryAcknowledged, HistoryBaseline, HistoryCoverage, HistoryDifference, HistoryEvidence, HistoryFinding,
     HistoryForgotten, HistoryLedger, HistoryLedgerRun, HistoryLine, HistoryObject, HistoryRange, HistoryRelations,
-    HistoryRun, HistoryState, HistoryThroughput,
+    HistoryRun, HistoryState, HistoryTable, HistoryThroughput,
 };
 use crate::json::{VERSION, line};
 
@@ -151,6 +151,24 @@ pub fn write_findings_json(findings: &[FindingRow], out: &mut dyn io::Write) -> 
             ack_until: found.ack_until.as_deref(),
         };
         line(&HistoryLine::Finding(finding), out)
+    })
+}
+
+/// Writes a line per table.
+///
+/// # Errors
+/// If writing to `out` fails.
+pub fn write_tables_json(tables: &[TableProof], out: &mut dyn io::Write) -> io::Result<()> {
+    tables.iter().try_for_each(|table| {
+        let written = HistoryTable {
+            database: &table.database,
+            table: &table.table,
+            object_id: table.object_id,
+            proven_at: table.proven_at.as_deref(),
+            read_at: table.read_at.as_deref(),
+            is_sound: table.is_sound,
+        };
+        line(&HistoryLine::Table(written), out)
     })
 }
 

@@ -12,6 +12,7 @@ pub(crate) enum HistoryLine<'a> {
     Run(HistoryRun<'a>),
     Finding(HistoryFinding<'a>),
     Object(HistoryObject<'a>),
+    Table(HistoryTable<'a>),
     Difference(HistoryDifference<'a>),
     Throughput(HistoryThroughput<'a>),
     Baseline(HistoryBaseline<'a>),
@@ -269,6 +270,25 @@ pub(crate) struct HistoryObject<'a> {
     /// When the structure of the partition, and its agreement with the table, were last verified; null if one of these
     /// was never verified.
     pub(crate) closed_at: Option<&'a str>,
+}
+
+/// When a table was last proven to be sound (`mdfsck history FILE tables`).
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct HistoryTable<'a> {
+    /// Name of the database.
+    pub(crate) database: &'a str,
+    /// The table, with its schema.
+    pub(crate) table: &'a str,
+    /// Id of the table.
+    pub(crate) object_id: i32,
+    /// The time of the oldest of the table's proofs: of the structure of its heap and indexes, and of their agreement. Null
+    /// if one of them was never verified.
+    pub(crate) proven_at: Option<&'a str>,
+    /// When the pages were read on which these proofs rest: the oldest of these reads. Null if there is none.
+    pub(crate) read_at: Option<&'a str>,
+    /// Whether the last check found all of it sound.
+    pub(crate) is_sound: bool,
 }
 
 /// The number of findings that changed between two runs. The lines before this line contain the findings (`mdfsck

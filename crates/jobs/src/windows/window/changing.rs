@@ -24,10 +24,9 @@ use crate::throttle::throttled;
 const FIRST_BATCH_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
 /// The least and the most bytes of a batch. It takes about a second.
 const BATCH_BYTES: [f64; 2] = [1024.0 * 1024.0, 1024.0 * 1024.0 * 1024.0];
-/// What was swept is added to the ledger this often in a window, but not more often than once in a second, and not less
-/// often than every five minutes.
-const CHECKPOINTS: u32 = 50;
-const BETWEEN_CHECKPOINTS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(300)];
+/// What was swept is added to the ledger this often in a window, but not less often than every five minutes.
+const CHECKPOINTS: u32 = 100;
+const BETWEEN_CHECKPOINTS: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(300)];
 /// How often a window begins again because a page that was sound before is not sound any more.
 const MOST_ATTEMPTS: usize = 16;
 
