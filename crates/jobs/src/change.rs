@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use check::Progress;
+use check::part::digest;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
 use findings::{ByChange, Change, Options, Report};
 use format::page::PAGE_BYTES;
@@ -106,6 +107,8 @@ pub fn check(
 struct Opened<'a> {
     ledger: Ledger<Base>,
     is_new: bool,
+    /// The files of the differential backup, as they were before they were opened.
+    later: Vec<FileIdentity>,
     pages: &'a BackupPages,
     history: &'a Path,
 }
@@ -137,7 +140,7 @@ impl<'a> Opened<'a> {
         let changed = |path: &Path| format!("{} was changed or replaced", path.display());
         let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
         let files = files.collect::<Result<Vec<_>, _>>()?;
-        let ledger = if is_used {
+        let mut ledger = if is_used {
             let mut ledger: Ledger<Base> = Ledger::open(&path, &BUILD).map_err(|error| why(&error))?;
             ledger.hold_at_most(asked.unwrap_or(ledger.base().most_bytes));
             let other = ledger.base().files.iter().zip(&files).find(|(then, now)| then != now);
@@ -160,7 +163,11 @@ impl<'a> Opened<'a> {
             Ledger::create(&path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
                 .map_err(|error| error.to_string())?
         };
-        Ok(Some(Self { ledger, is_new: !is_used, pages, history }))
+        let later = later_sets(pages, before);
+        let digest_of = |files: &Vec<FileIdentity>| Some(digest(&ledger.key(), &serde_json::to_vec(files).ok()?));
+        let later_sets = later.as_ref().and_then(digest_of);
+        ledger.of_later_sets(later_sets);
+        Ok(Some(Self { ledger, is_new: !is_used, later: later.unwrap_or_default(), pages, history }))
     }
 
     /// Checks the pages with the ledger. An error says why all pages must be read.
@@ -180,7 +187,7 @@ impl<'a> Opened<'a> {
         let done =
             throttled(request, source, |source| run_by_change(source, &prepared.database, &options, listener, ledger));
         let (mut report, reuse) = done.map_err(|error: NotByChange| error.to_string())?;
-        if let Some(file) = ledger.base().files.iter().find(|file| file.has_changed()) {
+        if let Some(file) = ledger.base().files.iter().chain(&self.later).find(|file| file.has_changed()) {
             return Err(format!("{} was changed while it was read", file.path().display()));
         }
         report.options.hash_key = prepared.options.hash_key.clone();
@@ -229,6 +236,14 @@ impl<'a> Opened<'a> {
             remove_oldest(self.history, &path, most_bytes);
         }
     }
+}
+
+/// The files of all sets but the first and the log backups, as they were before they were opened; `None` if one of them
+/// has no identity, or if there are no such sets. What recovery makes of the log is compared page by page.
+fn later_sets(pages: &BackupPages, before: &Before) -> Option<Vec<FileIdentity>> {
+    let later = pages.sets().iter().skip(1).filter(|set| set.kind != SetKind::Log);
+    let files: Option<Vec<_>> = later.flat_map(|set| &set.paths).map(|path| before.of_path(path)).collect();
+    files.filter(|files| !files.is_empty())
 }
 
 /// The ranges of the report that this run has read completely, by file and first page, with the time of the read. `None`

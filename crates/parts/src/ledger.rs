@@ -5,17 +5,19 @@
 //! |---|---|
 //! | 0 | the kind of the file |
 //! | 512, 1024 | two slots, which are written in turn: the place of the list of contents, and digests |
-//! | 4096 | parts, names and lists of contents, one after another |
+//! | 4096 | groups of parts ([`groups`]), names and lists of contents, one after another |
 //!
 //! Bytes that a slot refers to are never overwritten, and the slot is written last. So a process that is killed leaves
 //! the ledger as it was before.
 
+mod groups;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use check::change::{self, Entry, NotByChange, PartKey};
+use check::change::{self, Entry, NotByChange, Part};
 use check::part::{Digest, digest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -25,8 +27,9 @@ use tempfile::NamedTempFile;
 use crate::error::PartsError;
 use crate::random::random;
 use crate::whole_file::{in_folder, persist};
+use groups::Group;
 
-const KIND: &[u8; 16] = b"mdfsck ledger 1\n";
+const KIND: &[u8; 16] = b"mdfsck ledger 2\n";
 const SLOTS: [u64; 2] = [512, 1024];
 const CONTENT: u64 = 4096;
 /// Number of bytes of a slot: a number, a place, a length, the digest of the list of contents, and that of the slot.
@@ -77,6 +80,8 @@ struct Head<B> {
     runs: Vec<KeptRun>,
     /// What the check of the base has read of the container.
     seen: Span,
+    /// What the latest run has noted for the next.
+    standing: Span,
 }
 
 /// What is in a ledger.
@@ -101,6 +106,8 @@ pub struct Ledger<B> {
     file: File,
     temporary: Option<NamedTempFile>,
     writer: Mutex<Writer>,
+    /// What identifies the files of the later sets.
+    later_sets: Option<Digest>,
 }
 
 /// Where the next part goes.
@@ -109,6 +116,7 @@ struct Writer {
     at: u64,
     buffer: Vec<u8>,
     names: Span,
+    standing: Vec<u8>,
     from: u64,
     parts: u64,
     most_bytes: u64,
@@ -118,8 +126,8 @@ struct Writer {
 
 impl Writer {
     fn new(file: File, at: u64, most_bytes: u64) -> Self {
-        let (buffer, names) = (Vec::new(), Span::default());
-        Self { file, at, buffer, names, from: at, parts: 0, most_bytes, is_full: false, error: None }
+        let (buffer, names, standing) = (Vec::new(), Span::default(), Vec::new());
+        Self { file, at, buffer, names, standing, from: at, parts: 0, most_bytes, is_full: false, error: None }
     }
 
     fn put(&mut self, pieces: &[&[u8]]) -> bool {
@@ -165,9 +173,9 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             temporary.reopen().and_then(|file| Ok((file, temporary.reopen()?))).map_err(unwritable(path))?;
         of_writer.write_all(KIND).map_err(unwritable(path))?;
         let build = build.to_owned();
-        let head = Head { build, key: random()?, range_pages, base, runs: Vec::new(), seen: Span::default() };
+        let head = Head { build, key: random()?, range_pages, base, runs: Vec::new(), seen: Span::default(), standing: Span::default() };
         let writer = Mutex::new(Writer::new(of_writer, CONTENT, most_bytes));
-        Ok(Self { path: path.to_owned(), head, sequence: 0, file, temporary: Some(temporary), writer })
+        Ok(Self { path: path.to_owned(), head, sequence: 0, file, temporary: Some(temporary), writer, later_sets: None })
     }
 
     /// Opens a ledger. No other process can use it until the returned value is dropped.
@@ -192,18 +200,23 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             return Err(PartsError::OtherBuild { path: path.to_owned(), theirs, ours });
         }
         let length = file.metadata().map_err(unreadable(path))?.len();
-        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([head.seen, newest.head]);
+        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([head.seen, head.standing, newest.head]);
         let end = spans.map(Span::end).max().unwrap_or(CONTENT);
         if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
         }
         let writer = Mutex::new(Writer::new(of_writer, end, u64::MAX));
-        Ok(Self { path: path.to_owned(), head, sequence: newest.sequence, file, temporary: None, writer })
+        Ok(Self { path: path.to_owned(), head, sequence: newest.sequence, file, temporary: None, writer, later_sets: None })
     }
 
     /// The ledger may have at most this many bytes from here on. What it has already remains.
     pub fn hold_at_most(&mut self, most_bytes: u64) {
         self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).most_bytes = most_bytes;
+    }
+
+    /// Sets a digest of what identifies the files of the later sets of the backup.
+    pub fn of_later_sets(&mut self, later_sets: Option<Digest>) {
+        self.later_sets = later_sets;
     }
 
     /// What is in a ledger, which another process may be using.
@@ -263,6 +276,10 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             self.head.seen = Span { at: writer.next(), bytes: seen.len() as u64 };
             writer.put(&[seen]);
         }
+        // A standing belongs to the latest run, so that of an earlier run does not remain.
+        let standing = std::mem::take(&mut writer.standing);
+        self.head.standing = Span { at: writer.next(), bytes: standing.len() as u64 };
+        writer.put(&[&standing]);
         let (parts, names) = (writer.parts, writer.names);
         self.head.runs.push(KeptRun { image, read_at, parts, names, content });
         let json = serde_json::to_vec(&self.head).map_err(|error| unwritable(&self.path)(error.into()))?;
@@ -323,27 +340,31 @@ impl<B: Sync + Send> change::Ledger for Ledger<B> {
         self.head.range_pages
     }
 
+    fn runs(&self) -> usize {
+        self.head.runs.len()
+    }
+
     fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange> {
-        let mut part = Vec::new();
         for run in self.head.runs.iter().rev() {
             let mut file = &self.file;
             visit(Entry::Run(&span(&mut file, run.names)?))?;
-            file.seek(SeekFrom::Start(run.content.at))?;
-            let mut from = BufReader::with_capacity(BUFFER_BYTES, file.take(run.content.bytes));
-            for _ in 0..run.parts {
-                let (mut key, mut length) = ([0; PartKey::BYTES], [0; 4]);
-                from.read_exact(&mut key)?;
-                from.read_exact(&mut length)?;
-                let length = u32::from_le_bytes(length);
-                part.clear();
-                // The buffer grows with the bytes that are read, whatever length the file states.
-                let read = from.by_ref().take(length.min(MOST_PART_BYTES).into()).read_to_end(&mut part)?;
-                let key = PartKey::from_bytes(&key).filter(|_| read == length as usize);
-                let key = key.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-                visit(Entry::Part(key, &part))?;
+            let mut at = run.content.at;
+            while at < run.content.end() {
+                let mut group = Group::open(&self.file, at, run.content.end())?;
+                at = group.end();
+                visit(Entry::Group(&mut group))?;
             }
         }
         Ok(())
+    }
+
+    fn standing(&self) -> Result<Option<Vec<u8>>, NotByChange> {
+        let mut file = &self.file;
+        Ok((self.head.standing.bytes > 0).then(|| span(&mut file, self.head.standing)).transpose()?)
+    }
+
+    fn later_sets(&self) -> Option<Digest> {
+        self.later_sets
     }
 
     fn begin(&self, names: &[u8]) {
@@ -353,12 +374,18 @@ impl<B: Sync + Send> change::Ledger for Ledger<B> {
         (writer.from, writer.parts) = (writer.next(), 0);
     }
 
-    fn keep(&self, key: PartKey, part: &[u8]) {
+    fn keep(&self, parts: &[Part], all: &[u8]) {
+        let head = groups::head(parts, all);
+        let pieces: Vec<&[u8]> = groups::pieces(&head, parts, all).collect();
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = (part.len() as u32).to_le_bytes();
-        if writer.put(&[&key.to_bytes(), &length, part]) {
-            writer.parts += 1;
+        if writer.put(&pieces) {
+            writer.parts += parts.len() as u64;
         }
+    }
+
+    fn stand(&self, standing: &[u8]) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.standing = standing.to_vec();
     }
 }
 
@@ -416,12 +443,16 @@ fn span(file: &mut (impl Read + Seek), span: Span) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use change::Ledger as _;
+    use change::{Ledger as _, PartKey, Piece};
     use findings::FileRange;
 
     fn key(first: u32) -> PartKey {
         let range = FileRange { file_id: 1, first, pages: 32 };
         PartKey { range, above: [1; 16], maps: [2; 16], meaning: [first as u8; 16] }
+    }
+
+    fn part(first: u32, sums: usize) -> Part {
+        Part { key: key(first), sums: vec![7; sums], bounds: vec![8; 3] }
     }
 
     /// Everything in the ledger, as text.
@@ -430,7 +461,17 @@ mod tests {
         let read = ledger.each(&mut |entry| {
             content.push(match entry {
                 Entry::Run(names) => String::from_utf8_lossy(names).into_owned(),
-                Entry::Part(key, part) => format!("{} {}", key.range.first, part.len()),
+                Entry::Group(group) => {
+                    let keys = group.keys().to_vec();
+                    let all = group.read(Piece::All)?.len();
+                    let part = |(at, key): (usize, &PartKey)| {
+                        let (sums, bounds) = (group.read(Piece::Sums(at))?, group.read(Piece::Bounds(at))?);
+                        assert_eq!((&sums, bounds), (&vec![7; sums.len()], vec![8; 3]));
+                        Ok(format!("{} {}", key.range.first, sums.len()))
+                    };
+                    let parts = keys.iter().enumerate().map(part).collect::<io::Result<Vec<_>>>()?;
+                    format!("{all}: {}", parts.join(", "))
+                }
             });
             Ok(())
         });
@@ -441,12 +482,13 @@ mod tests {
     fn with_two_runs(path: &Path) {
         let ledger = Ledger::create(path, "build", 32, "base".to_owned(), u64::MAX).unwrap();
         ledger.begin(b"names");
-        ledger.keep(key(0), &[7; 100]);
-        ledger.keep(key(32), &vec![8; 200_000]);
+        ledger.keep(&[part(0, 100), part(32, 200_000)], &[1; 50]);
+        ledger.keep(&[part(64, 3)], &[]);
+        ledger.stand(b"first");
         assert!(ledger.commit("full".to_owned(), "monday".to_owned(), Some(b"seen")).unwrap());
         let ledger: Ledger<String> = Ledger::open(path, "build").unwrap();
         ledger.begin(b"other names");
-        ledger.keep(key(32), &[9; 5]);
+        ledger.keep(&[part(32, 5)], &[]);
         assert!(ledger.commit("diff".to_owned(), "tuesday".to_owned(), None).unwrap());
     }
 
@@ -455,7 +497,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parts").join("x.ledger");
         with_two_runs(&path);
-        let expected = ["other names", "32 5", "names", "0 100", "32 200000"];
+        let expected = ["other names", "0: 32 5", "names", "50: 0 100, 32 200000", "0: 64 3"];
         for _ in 0..3 {
             let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
             assert_eq!(content(&ledger), expected);
@@ -465,7 +507,8 @@ mod tests {
             assert!(matches!(other, Err(PartsError::InUse { .. })), "two processes at a time");
             // Not committed.
             ledger.begin(b"lost");
-            (0..3000).for_each(|first| ledger.keep(key(first * 32), &[1; 1000]));
+            ledger.stand(b"lost");
+            (0..3000).for_each(|first| ledger.keep(&[part(first * 32, 1000)], &[]));
         }
         assert!(matches!(Ledger::<String>::open(&path, "other"), Err(PartsError::OtherBuild { .. })));
     }
@@ -474,12 +517,12 @@ mod tests {
     fn a_ledger_that_is_full_keeps_what_found_room() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.ledger");
-        let ledger = Ledger::create(&path, "build", 8, String::new(), CONTENT + 500).unwrap();
+        let ledger = Ledger::create(&path, "build", 8, String::new(), CONTENT + 600).unwrap();
         ledger.begin(b"names");
-        (0..10).for_each(|first| ledger.keep(key(first * 8), &[1; 100]));
+        (0..10).for_each(|first| ledger.keep(&[part(first * 8, 100)], &[]));
         assert!(!ledger.commit(String::new(), String::new(), None).unwrap());
         let ledger = Ledger::open(&path, "build").unwrap();
-        assert_eq!(content(&ledger), ["names", "0 100", "8 100", "16 100"]);
+        assert_eq!(content(&ledger), ["names", "0: 0 100", "0: 8 100", "0: 16 100"]);
     }
 
     #[test]
@@ -493,8 +536,13 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             let ledger = Ledger::<String>::open(&path, "build").ok()?;
             let mut count = 0;
-            let is_read = ledger.each(&mut |_| {
+            let is_read = ledger.each(&mut |entry| {
                 count += 1;
+                if let Entry::Group(group) = entry {
+                    for at in 0..group.keys().len() {
+                        group.read(Piece::Sums(at))?;
+                    }
+                }
                 Ok(())
             });
             Some((count, is_read.is_ok()))

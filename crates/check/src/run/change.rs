@@ -7,7 +7,10 @@
 //! the present pages. Sums are never kept of ranges with findings, with pages that could not be read, or with system
 //! tables, which are read anyway.
 
+mod groups;
 mod inputs;
+mod standing;
+mod states;
 mod verify;
 mod watched;
 
@@ -21,20 +24,24 @@ use source::PageSource;
 use source::backup::FileSeen;
 use sums::CheckSums;
 use sums::names::{Names, Translation};
-use sums::spill::TempStore;
+use sums::spill::{Run as FactRun, TempStore};
 use sums::wire::{Digest, Input, Output, SumsError, Wire};
 use thiserror::Error;
 
 use crate::basis::progress::Progress;
+use crate::checks::tree::PageBounds;
 use crate::checks::{Checks, Sums};
 use crate::run::part::seen;
 use crate::run::{Run, run_with};
 use crate::sweep::any_in_scope;
 use crate::sweep::check_list::{CheckList, Swept};
 use crate::sweep::context::Context;
-use crate::sweep::keeping::{Keeper, SweptRange, range_of};
+use crate::sweep::settled::{Children, Marks, Settled};
 
+use groups::Keeping;
 use inputs::Inputs;
+use standing::Standing;
+use states::{State, States};
 #[doc(hidden)]
 pub use verify::differing_parts;
 use watched::Watched;
@@ -76,12 +83,47 @@ impl PartKey {
     }
 }
 
+/// The sums of a range, as bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The inputs of the sums.
+    pub key: PartKey,
+    /// The sums without the key bounds of pages.
+    pub sums: Vec<u8>,
+    /// The first and last key of each page of a B-tree. A later run needs them only where the page or its parent has
+    /// changed.
+    pub bounds: Vec<u8>,
+}
+
 /// What a ledger gives back.
 pub enum Entry<'e> {
     /// The beginning of the parts that one run has kept: what [`Ledger::begin`] received.
     Run(&'e [u8]),
-    /// A part of that run.
-    Part(PartKey, &'e [u8]),
+    /// Parts that the run has kept together.
+    Group(&'e mut dyn KeptGroup),
+}
+
+/// A group of parts that the ledger gives back, piece by piece.
+pub trait KeptGroup {
+    /// The keys of the parts.
+    fn keys(&self) -> &[PartKey];
+
+    /// Reads a piece.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    fn read(&mut self, piece: Piece) -> io::Result<Vec<u8>>;
+}
+
+/// A piece of a group of parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Piece {
+    /// The merged sums of all parts.
+    All,
+    /// The sums of the part at this index.
+    Sums(usize),
+    /// The key bounds of the part at this index.
+    Bounds(usize),
 }
 
 /// The storage for the parts of earlier runs and of this run.
@@ -89,17 +131,34 @@ pub trait Ledger: Sync {
     /// The number of pages of a range: a power of two, at most 128.
     fn range_pages(&self) -> u32;
 
+    /// The number of runs that have kept parts.
+    fn runs(&self) -> usize;
+
     /// Calls `visit` with everything that earlier runs have kept, the latest run first.
     ///
     /// # Errors
     /// If the ledger cannot be read, or an error of `visit`.
     fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange>;
 
+    /// What the latest run has passed to [`Self::stand`]; `None` if it has passed nothing.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    fn standing(&self) -> Result<Option<Vec<u8>>, NotByChange>;
+
+    /// A digest of what identifies the files of the later sets of the backup; `None` if they have no identity. If it is the
+    /// same as in the latest run, pages that come from these sets are not read to compare them.
+    fn later_sets(&self) -> Option<Digest>;
+
     /// Begins to keep the parts of this run. `names` must be given back with them.
     fn begin(&self, names: &[u8]);
 
-    /// Keeps a part of this run. If that fails, the run goes on.
-    fn keep(&self, key: PartKey, part: &[u8]);
+    /// Keeps parts of this run, and their merged sums; the merged sums are empty if there is only one part. If that fails,
+    /// the run goes on.
+    fn keep(&self, parts: &[Part], all: &[u8]);
+
+    /// Keeps what the next run must know about this run, if it keeps any parts.
+    fn stand(&self, standing: &[u8]);
 }
 
 /// Why a run cannot use the sums of an earlier run. The caller makes a whole run instead.
@@ -190,10 +249,21 @@ pub fn run_by_change(
         let missing = change.missing(&kept);
         reuse = change.reuse(&kept);
         watched.keep(joined(kept.states.kept()));
-        let others = run.sweep_ranges((change.context, checks), &missing, &change);
+        let keeping = Keeping::new(&change, &kept.states);
+        let others = run.sweep_ranges((change.context, checks), &missing, &keeping);
         kept.swept.merge(others);
-        states = Some(kept.states);
+        let (rest, new_keys) = keeping.finish();
+        kept.swept.merge(rest);
+        let settled = change.settled(&kept);
+        change.add_bounds(&mut kept, &settled)?;
+        let mut standing = change.standing(&kept, new_keys);
+        context.settled = Some(settled);
         run.end_pass(context, checks, &mut kept.swept);
+        standing.open = std::mem::take(&mut kept.swept.sums.trees.open);
+        if let Some(bytes) = standing.written(context) {
+            ledger.stand(&bytes);
+        }
+        states = Some(kept.states);
         Ok::<_, NotByChange>(kept.swept)
     })?;
     if let Some(page) = watched.rotten() {
@@ -235,61 +305,38 @@ struct Change<'c> {
     checks: &'c Checks,
     ledger: &'c dyn Ledger,
     inputs: Inputs,
+    /// What the latest run has noted.
+    standing: Option<Standing>,
     range_pages: u32,
-}
-
-/// Whether the sums of a range are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// The ledger has no part for the range.
-    Unknown,
-    /// The ledger has parts, but none with the present inputs. The reason is that of the latest run.
-    Other(Reason),
-    /// The sums come from this run, counted backwards.
-    Kept(u16),
-}
-
-/// The state of each range of the files.
-struct States {
-    files: Vec<(u16, u32, Vec<State>)>,
-    range_pages: u32,
-}
-
-impl States {
-    fn of(context: &Context<'_>, range_pages: u32) -> Self {
-        let of_file = |file: &crate::survey::FileMap| {
-            (file.file_id, file.pages, vec![State::Unknown; file.pages.div_ceil(range_pages) as usize])
-        };
-        Self { files: context.survey.files.iter().map(of_file).collect(), range_pages }
-    }
-
-    /// The state of a range; `None` if the files are not divided into such ranges.
-    fn get_mut(&mut self, range: FileRange) -> Option<&mut State> {
-        let (_, pages, states) = self.files.iter_mut().find(|(file, ..)| *file == range.file_id)?;
-        let is_range = range == range_of(PageId::new(range.file_id, range.first), self.range_pages, *pages);
-        states.get_mut((range.first / self.range_pages) as usize).filter(|_| is_range && range.pages > 0)
-    }
-
-    /// All ranges, in the order of the files.
-    fn each(&self) -> impl Iterator<Item = (FileRange, State)> + '_ {
-        self.files.iter().flat_map(|(file, pages, states)| {
-            let with_first = states.iter().zip((0..).step_by(self.range_pages as usize));
-            let range = |first| range_of(PageId::new(*file, first), self.range_pages, *pages);
-            with_first.map(move |(state, first)| (range(first), *state))
-        })
-    }
-
-    /// The ranges whose sums were taken from earlier runs, in the order of the files.
-    fn kept(&self) -> impl Iterator<Item = FileRange> + '_ {
-        self.each().filter(|(_, state)| matches!(state, State::Kept(_))).map(|(range, _)| range)
-    }
 }
 
 /// The sums that were taken from earlier runs.
 struct Kept {
     swept: Swept<Sums>,
     states: States,
+    /// The keys of the parts in use, of ranges that do not have a part of the first run in use now and at the latest run.
+    keys: BTreeMap<(u16, u32), PartKey>,
     pages: u64,
+}
+
+/// Sums of an earlier run that are those of a sweep now.
+struct Found<'f> {
+    /// The run, counted backwards.
+    run: usize,
+    fitting: Fitting<'f>,
+    /// The group of which the parts are.
+    group: &'f mut dyn KeptGroup,
+    translation: &'f Translation,
+    swept: Swept<Sums>,
+}
+
+/// The parts from which the sums come.
+#[derive(Clone, Copy)]
+enum Fitting<'f> {
+    /// The merged sums of a group, of which all parts fit.
+    Group(&'f [PartKey]),
+    /// The sums of one part.
+    Part(&'f PartKey),
 }
 
 impl<'c> Change<'c> {
@@ -301,48 +348,69 @@ impl<'c> Change<'c> {
         (inputs.globals(context), inputs.names().clone()).write(&mut to)?;
         to.finish()?;
         ledger.begin(&bytes);
-        Ok(Self { context, checks, ledger, inputs, range_pages })
+        let standing = ledger.standing()?.map(|bytes| Standing::read(context, &bytes)).transpose()?;
+        Ok(Self { context, checks, ledger, inputs, standing, range_pages })
     }
 
-    /// Adds up the parts of earlier runs whose inputs are the same now.
+    /// Adds up the parts of earlier runs whose inputs are the same now, without their key bounds.
     fn kept(&self, run: &Run<'_>) -> Result<Kept, NotByChange> {
         let context = self.context;
-        let (mut all, mut pages) = (Swept::new(self.checks, context.units.list().len()), 0);
-        let states = self.each_kept(run, |_, swept| {
+        let (mut all, mut pages, mut keys) = (self.nothing(), 0, BTreeMap::new());
+        let later_runs = self.ledger.runs().saturating_sub(1);
+        let states = self.each_fitting(run, |Found { run, fitting, swept, .. }| {
             pages += swept.tallies.pages_read;
             all.merge(swept);
             all.sums.gather(context.space);
             self.checks.bound(context, &mut all.sums);
+            let of_parts = match fitting {
+                Fitting::Group(keys) => keys,
+                Fitting::Part(key) => std::slice::from_ref(key),
+            };
+            let stood = |key: &&PartKey| self.standing.as_ref().is_some_and(|standing| standing.has(key.range));
+            let noted = of_parts.iter().filter(|key| run < later_runs || stood(key));
+            keys.extend(noted.map(|key| ((key.range.file_id, key.range.first), *key)));
+            Ok(())
         })?;
-        Ok(Kept { swept: all, states, pages })
+        Ok(Kept { swept: all, states, keys, pages })
     }
 
-    /// Calls `visit` with each part of an earlier run whose inputs are the same now, once for each range.
-    fn each_kept(&self, run: &Run<'_>, mut visit: impl FnMut(&PartKey, Swept<Sums>)) -> Result<States, NotByChange> {
+    fn nothing(&self) -> Swept<Sums> {
+        Swept::new(self.checks, self.context.units.list().len())
+    }
+
+    /// Calls `visit` with the sums of earlier runs whose inputs are the same now, once for each range.
+    fn each_fitting(
+        &self,
+        run: &Run<'_>,
+        mut visit: impl FnMut(Found<'_>) -> Result<(), NotByChange>,
+    ) -> Result<States, NotByChange> {
         let mut states = States::of(self.context, self.range_pages);
-        let (mut runs, mut translation) = (0_u16, None);
+        let (mut runs, mut translation) = (0_usize, None);
         run.progress.phase("merge", 0);
         self.ledger.each(&mut |entry| {
-            match entry {
+            let group = match entry {
                 Entry::Run(names) => {
-                    runs = runs.saturating_add(1);
+                    runs += 1;
                     translation = self.translation(names)?;
+                    return Ok(());
                 }
-                Entry::Part(key, part) => {
-                    let (Some(translation), Some(state)) = (&translation, states.get_mut(key.range)) else {
-                        return Ok(());
-                    };
-                    if matches!(state, State::Kept(_)) {
-                        return Ok(());
-                    }
-                    match self.sums_of(&key, translation, part)? {
-                        Ok(swept) => {
-                            *state = State::Kept(runs.saturating_sub(1));
-                            visit(&key, swept);
-                        }
-                        Err(reason) if *state == State::Unknown => *state = State::Other(reason),
-                        Err(_) => {}
-                    }
+                Entry::Group(group) => group,
+            };
+            let (Some(translation), Some(run)) = (&translation, runs.checked_sub(1)) else { return Ok(()) };
+            let keys = group.keys().to_vec();
+            let fitting = self.fitting(&keys, run, &mut states);
+            if fitting.len() == keys.len() && keys.len() > 1 {
+                let swept = self.read(&head_of(&keys), translation, &group.read(Piece::All)?)?;
+                if self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
+                    return visit(Found { run, fitting: Fitting::Group(&keys), group, translation, swept });
+                }
+            }
+            for (at, key) in fitting {
+                let swept = self.read(&key.to_bytes(), translation, &group.read(Piece::Sums(at))?)?;
+                if self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
+                    visit(Found { run, fitting: Fitting::Part(&key), group: &mut *group, translation, swept })?;
+                } else if let Some(state) = states.get_mut(key.range) {
+                    *state = State::Other(Reason::Meaning);
                 }
             }
             Ok(())
@@ -350,19 +418,37 @@ impl<'c> Change<'c> {
         Ok(states)
     }
 
-    /// The sums of a part, or the reason why they are not those of the range now.
-    fn sums_of(
-        &self,
-        key: &PartKey,
-        translation: &Translation,
-        mut part: &[u8],
-    ) -> Result<Result<Swept<Sums>, Reason>, SumsError> {
-        if let Some(reason) = self.inputs.compare(self.context, self.checks, key) {
-            return Ok(Err(reason));
+    /// The parts of a group whose inputs are the same now, of ranges for which no later run has such a part. Notes the
+    /// states of their ranges.
+    fn fitting(&self, keys: &[PartKey], run: usize, states: &mut States) -> Vec<(usize, PartKey)> {
+        let mut fitting = Vec::new();
+        for (at, key) in keys.iter().enumerate() {
+            let Some(state) = states.get_mut(key.range).filter(|state| !matches!(state, State::Kept(_))) else {
+                continue;
+            };
+            match self.inputs.compare(self.context, self.checks, key, |range| self.above(range)) {
+                None => {
+                    *state = State::Kept(u16::try_from(run).unwrap_or(u16::MAX));
+                    fitting.push((at, *key));
+                }
+                Some(reason) if *state == State::Unknown => *state = State::Other(reason),
+                Some(_) => {}
+            }
         }
-        let swept = self.read(key, translation, &mut part)?;
-        let has_all = self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint);
-        Ok(if has_all { Ok(swept) } else { Err(Reason::Meaning) })
+        fitting
+    }
+
+    /// The digest of the bytes of a range that do not come from the first set, if the latest run has read the same files.
+    fn above(&self, range: FileRange) -> Option<Digest> {
+        let standing = self.standing.as_ref().filter(|standing| standing.later.is_some())?;
+        (standing.later == self.ledger.later_sets()).then(|| standing.above(range, self.stored_mask(range)?)).flatten()
+    }
+
+    /// Which pages of a range come from later sets, if none comes from the log; `None` if one does.
+    fn stored_mask(&self, range: FileRange) -> Option<u128> {
+        let (source, first) = (self.context.source, PageId::new(range.file_id, range.first));
+        let mask = source.above_base(first, range.pages)?;
+        (source.above_base_as_stored(first, range.pages) == Some(mask)).then_some(mask)
     }
 
     /// How to translate the numbers of an earlier run; `None` if the run was made under other conditions.
@@ -375,13 +461,27 @@ impl<'c> Change<'c> {
         Ok(is_same.then(|| Translation::new(&names, self.inputs.names())))
     }
 
-    fn read(&self, key: &PartKey, translation: &Translation, part: &mut &[u8]) -> Result<Swept<Sums>, SumsError> {
-        let (context, head) = (self.context, key.to_bytes());
+    fn read(&self, head: &[u8], translation: &Translation, mut part: &[u8]) -> Result<Swept<Sums>, SumsError> {
+        let context = self.context;
         let space = (context.space, context.units.list().len());
-        let mut from = Input::new(&context.hash, &head, space, part).translated(translation);
+        let mut from = Input::new(&context.hash, head, space, &mut part).translated(translation);
         let swept = Swept::take(&mut from)?;
         from.finish()?;
         Ok(swept)
+    }
+
+    fn read_bounds(
+        &self,
+        key: &PartKey,
+        translation: &Translation,
+        mut bounds: &[u8],
+    ) -> Result<FactRun<PageBounds>, SumsError> {
+        let (context, head) = (self.context, bounds_head(key));
+        let space = (context.space, context.units.list().len());
+        let mut from = Input::new(&context.hash, &head, space, &mut bounds).translated(translation);
+        let bounds = Wire::read(&mut from)?;
+        from.finish()?;
+        Ok(bounds)
     }
 
     /// The ranges with pages in scope whose sums are not kept. Neighboring ranges are joined. If no sums are kept, these
@@ -395,10 +495,12 @@ impl<'c> Change<'c> {
         joined(missing.map(|(range, _)| range))
     }
 
+    fn is_in_scope(&self, range: FileRange) -> bool {
+        any_in_scope(self.context, PageId::new(range.file_id, range.first), range.pages)
+    }
+
     fn in_scope<'s>(&'s self, states: &'s States) -> impl Iterator<Item = (FileRange, State)> + 's {
-        let has_any =
-            |range: &FileRange| any_in_scope(self.context, PageId::new(range.file_id, range.first), range.pages);
-        states.each().filter(move |(range, _)| has_any(range))
+        states.each().filter(move |(range, _)| self.is_in_scope(*range))
     }
 
     fn reuse(&self, kept: &Kept) -> Reuse {
@@ -415,46 +517,97 @@ impl<'c> Change<'c> {
         reuse
     }
 
-    /// Whether the sums contain everything about their pages, and follow from these pages alone.
-    fn is_complete(&self, Swept { tallies, sums }: &Swept<Sums>) -> bool {
-        tallies.pages_allocated > 0
-            && tallies.unclaimed_pages == 0
-            && !tallies.has_unread_shared
-            && tallies.unread.is_empty()
-            && tallies.taken.is_empty()
-            && tallies.units.touched().all(|(_, tally)| tally.lost_pages() == 0)
-            && !sums.indexes.depend_on_other_pages()
-            && self.checks.last_checkpoint.has_all(&sums.last_checkpoint)
-    }
-
-    /// Writes the part of a range, if a later run may use it.
-    fn part(&self, done: &mut SweptRange<Sums>) -> Option<(PartKey, Vec<u8>)> {
-        let context = self.context;
-        let above = done.above.filter(|_| !done.has_findings && self.is_complete(&done.swept))?;
-        let (maps, meaning) = self.inputs.of_range(context, self.checks, done.range)?;
-        let key = PartKey { range: done.range, above, maps, meaning };
-        done.swept.put_in_order(context);
-        let (mut bytes, head) = (Vec::new(), key.to_bytes());
-        let mut to = Output::new(&context.hash, &head, context.space, &mut bytes);
-        done.swept.put(&mut to).and_then(|()| to.finish()).ok()?;
-        Some((key, bytes))
-    }
-}
-
-impl Keeper<Sums> for Change<'_> {
-    fn range_pages(&self) -> u32 {
-        self.range_pages
-    }
-
-    fn keep(&self, _: &Context<'_>, done: &mut SweptRange<Sums>) {
-        if let Some((key, part)) = self.part(done) {
-            self.ledger.keep(key, &part);
+    /// Which non-leaf pages the latest run has compared with their children, with the same pages as now.
+    fn settled(&self, kept: &Kept) -> Settled {
+        let mut changed = Marks::new(self.range_pages);
+        let Some(standing) = &self.standing else { return Settled { changed, open: Default::default(), is_first: true } };
+        let first_run = self.ledger.runs().saturating_sub(1);
+        for (range, state) in kept.states.each() {
+            let is_same = match state {
+                State::Kept(run) => match kept.keys.get(&(range.file_id, range.first)) {
+                    Some(key) => standing.key(range) == Some(key),
+                    None => usize::from(run) == first_run,
+                },
+                State::Other(_) | State::Unknown => false,
+            };
+            if !is_same && (matches!(state, State::Kept(_)) || self.is_in_scope(range)) {
+                changed.mark(PageId::new(range.file_id, range.first));
+            }
         }
+        Settled { changed, open: standing.open.clone(), is_first: false }
+    }
+
+    /// Adds the key bounds of the pages that must be compared with their parents or children.
+    fn add_bounds(&self, kept: &mut Kept, settled: &Settled) -> Result<(), NotByChange> {
+        let context = self.context;
+        let mut wanted = Marks::new(self.range_pages);
+        kept.swept.sums.trees.each_reach(context.space, |page, reach| {
+            if !settled.is_first && settled.children(page, reach.stretches()) == Children::All {
+                let files = || context.survey.files.iter().map(|file| (file.file_id, file.pages));
+                reach.stretches().for_each(|extents| wanted.mark_extents(extents, files()));
+            }
+        });
+        let (mut runs, mut translation) = (0_usize, None);
+        self.ledger.each(&mut |entry| {
+            let group = match entry {
+                Entry::Run(names) => {
+                    runs += 1;
+                    translation = self.translation(names)?;
+                    return Ok(());
+                }
+                Entry::Group(group) => group,
+            };
+            let (Some(translation), Some(run)) = (&translation, runs.checked_sub(1)) else { return Ok(()) };
+            for at in 0..group.keys().len() {
+                let Some(key) = group.keys().get(at).copied() else { break };
+                let state = kept.states.get_mut(key.range).map(|state| *state);
+                let is_used = matches!(state, Some(State::Kept(of)) if usize::from(of) == run);
+                let first = PageId::new(key.range.file_id, key.range.first);
+                if is_used && (settled.is_first || wanted.contains(first) || settled.changed.contains(first)) {
+                    let bounds = self.read_bounds(&key, translation, &group.read(Piece::Bounds(at))?)?;
+                    let sums = &mut kept.swept.sums;
+                    sums.trees.add_bounds(vec![bounds]);
+                    sums.gather(context.space);
+                    self.checks.bound(context, sums);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// What the next run must know about this one. `new_keys` are the keys of the parts that this run has kept.
+    fn standing(&self, kept: &Kept, mut new_keys: BTreeMap<(u16, u32), PartKey>) -> Standing {
+        let runs = self.ledger.runs();
+        let mut standing = Standing::default();
+        standing.later = self.ledger.later_sets();
+        if runs == 0 {
+            return standing;
+        }
+        for (range, state) in self.in_scope(&kept.states) {
+            let place = (range.file_id, range.first);
+            let key = match state {
+                State::Kept(run) if usize::from(run) + 1 == runs => continue,
+                State::Kept(_) => kept.keys.get(&place).copied(),
+                State::Other(_) | State::Unknown => new_keys.remove(&place),
+            };
+            standing.add(range, key, self.stored_mask(range));
+        }
+        standing
     }
 }
 
 /// The head with which the names of a run are encoded.
 const RUN: &[u8] = b"names of a run";
+
+/// The head with which the merged sums of a group are encoded: they belong to exactly these parts.
+fn head_of(keys: &[PartKey]) -> Vec<u8> {
+    keys.iter().flat_map(|key| key.to_bytes()).collect()
+}
+
+/// The head with which the key bounds of a part are encoded.
+fn bounds_head(key: &PartKey) -> Vec<u8> {
+    [&key.to_bytes()[..], b"bounds"].concat()
+}
 
 /// For each range of a report: the earliest run from which sums were taken.
 fn oldest(report: &Report, states: &States) -> Vec<Option<usize>> {

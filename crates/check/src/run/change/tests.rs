@@ -10,25 +10,71 @@ use super::*;
 use crate::basis::progress::Silent;
 use crate::run::facts::tests::{database_of_lab, said};
 
-/// The names and the parts that a run has kept.
-type KeptRun = (Vec<u8>, Vec<(PartKey, Vec<u8>)>);
+/// What a run has kept.
+#[derive(Clone, Default)]
+struct KeptRun {
+    names: Vec<u8>,
+    groups: Vec<MemoryGroup>,
+    standing: Option<Vec<u8>>,
+}
+
+/// Parts that were kept together.
+#[derive(Clone)]
+struct MemoryGroup {
+    keys: Vec<PartKey>,
+    parts: Vec<Part>,
+    all: Vec<u8>,
+    /// The pieces that were read.
+    read: Vec<Piece>,
+}
+
+impl KeptGroup for MemoryGroup {
+    fn keys(&self) -> &[PartKey] {
+        &self.keys
+    }
+
+    fn read(&mut self, piece: Piece) -> io::Result<Vec<u8>> {
+        self.read.push(piece);
+        Ok(match piece {
+            Piece::All => self.all.clone(),
+            Piece::Sums(at) => self.parts[at].sums.clone(),
+            Piece::Bounds(at) => self.parts[at].bounds.clone(),
+        })
+    }
+}
 
 /// A ledger in memory.
 struct Memory {
     runs: Mutex<Vec<KeptRun>>,
     /// The number of runs that are given back.
     given: usize,
+    later: Option<Digest>,
+    /// The pieces that were read.
+    read: Mutex<Vec<Piece>>,
 }
 
 impl Memory {
+    fn of(runs: Vec<KeptRun>, given: usize) -> Self {
+        Self { runs: Mutex::new(runs), given, later: None, read: Mutex::default() }
+    }
+
     fn new() -> Self {
-        Self { runs: Mutex::default(), given: 0 }
+        Self::of(Vec::new(), 0)
     }
 
     /// The ledger as the next run finds it.
     fn next(self) -> Self {
-        let given = self.runs.lock().unwrap().len();
-        Self { given, ..self }
+        let mut runs = self.runs.into_inner().unwrap();
+        // A run without parts is not kept.
+        runs.retain(|run| !run.groups.is_empty());
+        let given = runs.len();
+        Self { later: self.later, ..Self::of(runs, given) }
+    }
+
+    /// A copy, as the next run finds it.
+    fn again(&self) -> Self {
+        let runs = self.runs.lock().unwrap()[..self.given].to_vec();
+        Self { later: self.later, ..Self::of(runs, self.given) }
     }
 }
 
@@ -37,21 +83,44 @@ impl Ledger for Memory {
         8
     }
 
+    fn runs(&self) -> usize {
+        self.given
+    }
+
     fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange> {
         let runs = self.runs.lock().unwrap();
-        for (names, parts) in runs.iter().take(self.given).rev() {
+        for KeptRun { names, groups, .. } in runs.iter().take(self.given).rev() {
             visit(Entry::Run(names))?;
-            parts.iter().try_for_each(|(key, part)| visit(Entry::Part(*key, part)))?;
+            for group in groups {
+                let mut group = group.clone();
+                visit(Entry::Group(&mut group))?;
+                self.read.lock().unwrap().append(&mut group.read);
+            }
         }
         Ok(())
     }
 
-    fn begin(&self, names: &[u8]) {
-        self.runs.lock().unwrap().push((names.to_vec(), Vec::new()));
+    fn standing(&self) -> Result<Option<Vec<u8>>, NotByChange> {
+        let latest = self.given.checked_sub(1);
+        Ok(latest.and_then(|latest| self.runs.lock().unwrap()[latest].standing.clone()))
     }
 
-    fn keep(&self, key: PartKey, part: &[u8]) {
-        self.runs.lock().unwrap().last_mut().unwrap().1.push((key, part.to_vec()));
+    fn later_sets(&self) -> Option<Digest> {
+        self.later
+    }
+
+    fn begin(&self, names: &[u8]) {
+        self.runs.lock().unwrap().push(KeptRun { names: names.to_vec(), ..KeptRun::default() });
+    }
+
+    fn keep(&self, parts: &[Part], all: &[u8]) {
+        let keys = parts.iter().map(|part| part.key).collect();
+        let group = MemoryGroup { keys, parts: parts.to_vec(), all: all.to_vec(), read: Vec::new() };
+        self.runs.lock().unwrap().last_mut().unwrap().groups.push(group);
+    }
+
+    fn stand(&self, standing: &[u8]) {
+        self.runs.lock().unwrap().last_mut().unwrap().standing = Some(standing.to_vec());
     }
 }
 
@@ -113,13 +182,7 @@ fn data_pages(files: &MemoryFiles) -> Vec<u32> {
 fn check(later: &Later, database: &Database, options: &Options, ledger: &Memory) -> Reuse {
     let whole = crate::run(later, database, options, &Silent);
     let (mut report, reuse) = run_by_change(later, database, options, &Silent, ledger).unwrap();
-    let (count, differing) = differing_parts(
-        later,
-        database,
-        options,
-        &Memory { runs: Mutex::new(ledger.runs.lock().unwrap()[..ledger.given].to_vec()), given: ledger.given },
-    )
-    .unwrap();
+    let (count, differing) = differing_parts(later, database, options, &ledger.again()).unwrap();
     assert_eq!(differing, []);
     assert_eq!(count > 0, reuse.pages_kept > 0);
     let read = report.statistics.pages_read + reuse.pages_kept;
@@ -140,7 +203,7 @@ fn base(damaged: usize) -> (Later, Database, Memory) {
     let ledger = Memory::new();
     let reuse = check(&files, &database, &options(), &ledger);
     assert_eq!((reuse.pages_kept, reuse.swept.keys().collect::<Vec<_>>()), (0, vec![&Reason::NotKept]));
-    let ledger = Memory { runs: Mutex::new(ledger.runs.into_inner().unwrap()), given: 0 }.next();
+    let ledger = ledger.next();
     (files, database, ledger)
 }
 
@@ -152,7 +215,7 @@ fn only_changed_ranges_are_swept_and_the_report_is_that_of_a_whole_check() {
         let later = changed(&files.files, &[pages[3], pages[30]], with_other_lsn);
         for threads in [1, 3] {
             let options = Options { max_threads: threads, ..options() };
-            let ledger = Memory { runs: Mutex::new(ledger.runs.lock().unwrap().clone()), given: ledger.given };
+            let ledger = ledger.again();
             let reuse = check(&later, &database, &options, &ledger);
             assert_eq!(reuse.swept.get(&Reason::Bytes), Some(&2), "{reuse:?}");
             assert!(reuse.pages_kept > 100, "{reuse:?}");
@@ -168,7 +231,7 @@ fn only_changed_ranges_are_swept_and_the_report_is_that_of_a_whole_check() {
 #[test]
 fn each_input_alone_lets_a_range_be_swept_again() {
     let (files, database, ledger) = base(0);
-    let again = || Memory { runs: Mutex::new(ledger.runs.lock().unwrap().clone()), given: ledger.given };
+    let again = || ledger.again();
     let reasons = |later: &Later, database: &Database, options: &Options| {
         let mut swept = check(later, database, options, &again()).swept;
         swept.remove(&Reason::NotKept);
@@ -235,7 +298,7 @@ fn a_map_that_was_damaged_before_does_not_end_the_proof() {
         let files = Later { files: sound.with_pages([(id, bytes)]).unwrap(), above: BTreeSet::new() };
         let ledger = Memory::new();
         check(&files, &database, &options(), &ledger);
-        let ledger = Memory { runs: Mutex::new(ledger.runs.into_inner().unwrap()), given: 0 }.next();
+        let ledger = ledger.next();
         let reuse = check(&files, &database, &options(), &ledger);
         // Without PFS it is unknown which pages are in use.
         assert_eq!(reuse.pages_kept > 0, map != 1, "{reuse:?}");
@@ -260,7 +323,7 @@ fn a_page_that_no_unit_claims_is_in_no_kept_range() {
     let files = Later { files: sound.with_pages([(id, bytes)]).unwrap(), above: BTreeSet::new() };
     let ledger = Memory::new();
     assert_eq!(check(&files, &database, &options(), &ledger).pages_kept, 0);
-    let ledger = Memory { runs: Mutex::new(ledger.runs.into_inner().unwrap()), given: 0 }.next();
+    let ledger = ledger.next();
     assert!(check(&files, &database, &options(), &ledger).pages_kept > 0);
 }
 
