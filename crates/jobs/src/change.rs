@@ -1,29 +1,29 @@
 //! Proof by change: a check of backups keeps the sums of small ranges of pages in a ledger beside the history, and checks
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use check::Progress;
-use check::part::digest;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
+use check::part::digest;
 use findings::{ByChange, Change, Options, Report};
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
 use serde::{Deserialize, Serialize};
-use source::backup::{SetKind, UsedSet};
-use source::{BackupPages, PageSource};
+use source::backup::{Hints, SetKind, UsedSet};
+use source::{BackupPages, PageSource, storage};
 
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::Input;
 use crate::judge::check_pages;
 use crate::keep::parts_beside;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, open, prepare};
 use crate::request::Request;
 use crate::size;
 use crate::spread::evidence::FileIdentity;
@@ -34,6 +34,8 @@ use crate::version::BUILD;
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.
 const RANGE_PAGES: u32 = 32;
+/// The most bytes of what opening has found that are used if no memory was granted: enough for 8 TB.
+const MOST_HINT_BYTES: u64 = 1 << 30;
 /// The extension of the file of a ledger.
 const EXTENSION: &str = "ledger";
 
@@ -60,6 +62,25 @@ pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {
     (is_asked && !is_divided && !request.estimate_only).then(|| Before::of(request, what))
 }
 
+/// What the check of the full backup has found when it opened the files, if some ledger has it and if the files are the
+/// same. A full backup alone is opened as if it were new, so that a second check of it finds what went bad since.
+pub fn hints(request: &Request, what: &What<'_>, before: Option<&Before>) -> Hints {
+    let (Some(history), Some(before)) = (request.results.history.as_deref(), before) else { return Hints::default() };
+    let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
+    let named = request.paths.iter().chain(of_sets).map(PathBuf::as_path);
+    let objects: BTreeSet<&Path> = named.filter(|path| storage::url(path).is_some()).collect();
+    let most_bytes = request.recovery.room.memory.map_or(MOST_HINT_BYTES, |granted| granted / 8);
+    let of_ledger = |(_, path, _): (SystemTime, PathBuf, u64)| {
+        let (base, opened) = Ledger::<Base>::opened(&path, &BUILD, most_bytes)?;
+        // An object is asked for its identity only if it is one of those that are opened.
+        let is_given = |path: &Path| storage::url(path).is_none() || objects.contains(&path);
+        let is_same = |file: &FileIdentity| is_given(file.path()) && before.of_path(file.path()).as_ref() == Some(file);
+        let has_more = before.files() + objects.len() > base.files.len();
+        (has_more && base.files.iter().all(is_same)).then(|| Hints::read(&opened)).flatten()
+    };
+    ledgers(history).into_iter().find_map(of_ledger).unwrap_or_default()
+}
+
 /// Checks the pages of a database. If `before` is given, uses or makes a ledger where that is possible; the report says
 /// so.
 ///
@@ -72,7 +93,15 @@ pub fn check(
     (source, prepared): (&dyn PageSource, &Prepared<'_>),
     (listener, started): (&dyn Progress, SystemTime),
 ) -> Result<Report, Failure> {
-    let whole = || check_pages(request, what, source, prepared, listener);
+    // A whole check opens the files without hints, because opening finds damage too.
+    let whole = || match input {
+        Input::Backups(backups) if backups.pages.is_hinted() => {
+            let input = open(request, what, listener)?;
+            let prepared = prepare(request, &input, listener, what)?;
+            check_pages(request, what, prepared.recovered.pages_or(input.pages()), &prepared, listener)
+        }
+        _ => check_pages(request, what, source, prepared, listener),
+    };
     // A watcher proves a log backup by change, or reads only its blocks.
     let refused = |why: &str| {
         let reason = request.only_by_change.as_ref()?;
@@ -164,7 +193,9 @@ impl<'a> Opened<'a> {
                 .map_err(|error| error.to_string())?
         };
         let later = later_sets(pages, before);
-        let digest_of = |files: &Vec<FileIdentity>| Some(digest(&ledger.key(), &serde_json::to_vec(files).ok()?));
+        let digest_of = |files: &Vec<FileIdentity>| {
+            Some(digest(&ledger.key(), &serde_json::to_vec(&(names_of_later(pages), files)).ok()?))
+        };
         let later_sets = later.as_ref().and_then(digest_of);
         ledger.of_later_sets(later_sets);
         Ok(Some(Self { ledger, is_new: !is_used, later: later.unwrap_or_default(), pages, history }))
@@ -190,13 +221,17 @@ impl<'a> Opened<'a> {
         if let Some(file) = ledger.base().files.iter().chain(&self.later).find(|file| file.has_changed()) {
             return Err(format!("{} was changed while it was read", file.path().display()));
         }
+        if pages.hint_failed() {
+            return Err("a record of the full backup is not what it was when it was checked".to_owned());
+        }
         report.options.hash_key = prepared.options.hash_key.clone();
         if !is_new {
             report.change = Some(Change::Proven(self.by_change(&report, &reuse)));
         }
+        let opened = if *is_new { pages.hints() } else { None };
         let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
         let seen = seen.transpose().map_err(|error| error.to_string())?;
-        self.keep(request, started, seen.as_deref());
+        self.keep(request, started, (seen.as_deref(), opened));
         Ok(report)
     }
 
@@ -219,7 +254,8 @@ impl<'a> Opened<'a> {
     }
 
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
-    fn keep(self, request: &Request, started: SystemTime, seen: Option<&[u8]>) {
+    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened): (Option<&[u8]>, Option<Vec<u8>>)) {
+        self.ledger.keep_opened(opened);
         let image = self.pages.sets().last().map(label).unwrap_or_default();
         let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
         let path = path_of(self.history, &self.ledger.base().set);
@@ -238,11 +274,21 @@ impl<'a> Opened<'a> {
     }
 }
 
+/// All sets but the first and the log backups.
+fn without_log(pages: &BackupPages) -> impl Iterator<Item = &UsedSet> {
+    pages.sets().iter().skip(1).filter(|set| set.kind != SetKind::Log)
+}
+
+/// What identifies these sets in their files.
+fn names_of_later(pages: &BackupPages) -> Vec<(&Option<String>, u16)> {
+    without_log(pages).map(|set| (&set.guid, set.position)).collect()
+}
+
 /// The files of all sets but the first and the log backups, as they were before they were opened; `None` if one of them
 /// has no identity, or if there are no such sets. What recovery makes of the log is compared page by page.
 fn later_sets(pages: &BackupPages, before: &Before) -> Option<Vec<FileIdentity>> {
-    let later = pages.sets().iter().skip(1).filter(|set| set.kind != SetKind::Log);
-    let files: Option<Vec<_>> = later.flat_map(|set| &set.paths).map(|path| before.of_path(path)).collect();
+    let files: Option<Vec<_>> =
+        without_log(pages).flat_map(|set| &set.paths).map(|path| before.of_path(path)).collect();
     files.filter(|files| !files.is_empty())
 }
 

@@ -82,6 +82,8 @@ struct Head<B> {
     seen: Span,
     /// What the latest run has noted for the next.
     standing: Span,
+    /// What opening the base has found, and a digest of it under the key.
+    opened: Span,
 }
 
 /// What is in a ledger.
@@ -108,6 +110,8 @@ pub struct Ledger<B> {
     writer: Mutex<Writer>,
     /// What identifies the files of the later sets.
     later_sets: Option<Digest>,
+    /// What opening the base has found, to be kept with this run.
+    opened: Option<Vec<u8>>,
 }
 
 /// Where the next part goes.
@@ -173,9 +177,27 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             temporary.reopen().and_then(|file| Ok((file, temporary.reopen()?))).map_err(unwritable(path))?;
         of_writer.write_all(KIND).map_err(unwritable(path))?;
         let build = build.to_owned();
-        let head = Head { build, key: random()?, range_pages, base, runs: Vec::new(), seen: Span::default(), standing: Span::default() };
+        let head = Head {
+            build,
+            key: random()?,
+            range_pages,
+            base,
+            runs: Vec::new(),
+            seen: Span::default(),
+            standing: Span::default(),
+            opened: Span::default(),
+        };
         let writer = Mutex::new(Writer::new(of_writer, CONTENT, most_bytes));
-        Ok(Self { path: path.to_owned(), head, sequence: 0, file, temporary: Some(temporary), writer, later_sets: None })
+        Ok(Self {
+            path: path.to_owned(),
+            head,
+            sequence: 0,
+            file,
+            temporary: Some(temporary),
+            writer,
+            later_sets: None,
+            opened: None,
+        })
     }
 
     /// Opens a ledger. No other process can use it until the returned value is dropped.
@@ -200,13 +222,27 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             return Err(PartsError::OtherBuild { path: path.to_owned(), theirs, ours });
         }
         let length = file.metadata().map_err(unreadable(path))?.len();
-        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([head.seen, head.standing, newest.head]);
+        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([
+            head.seen,
+            head.standing,
+            head.opened,
+            newest.head,
+        ]);
         let end = spans.map(Span::end).max().unwrap_or(CONTENT);
         if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
         }
         let writer = Mutex::new(Writer::new(of_writer, end, u64::MAX));
-        Ok(Self { path: path.to_owned(), head, sequence: newest.sequence, file, temporary: None, writer, later_sets: None })
+        Ok(Self {
+            path: path.to_owned(),
+            head,
+            sequence: newest.sequence,
+            file,
+            temporary: None,
+            writer,
+            later_sets: None,
+            opened: None,
+        })
     }
 
     /// The ledger may have at most this many bytes from here on. What it has already remains.
@@ -217,6 +253,24 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     /// Sets a digest of what identifies the files of the later sets of the backup.
     pub fn of_later_sets(&mut self, later_sets: Option<Digest>) {
         self.later_sets = later_sets;
+    }
+
+    /// Keeps what opening the base has found, together with this run.
+    pub fn keep_opened(&mut self, opened: Option<Vec<u8>>) {
+        self.opened = opened;
+    }
+
+    /// The base of a ledger, and what opening the base has found, if it has at most `most_bytes` bytes. `None` if there is
+    /// nothing, or if the ledger is damaged or of another build. Another process may be using the ledger.
+    pub fn opened(path: &Path, build: &str, most_bytes: u64) -> Option<(B, Vec<u8>)> {
+        let mut file = File::open(path).ok()?;
+        let (_, head) = head_of::<B>(path, &mut file).ok()?;
+        if head.build != build || head.opened.bytes > most_bytes {
+            return None;
+        }
+        let bytes = span(&mut file, head.opened).ok()?;
+        let (own, opened) = bytes.split_first_chunk::<16>()?;
+        (digest(&HashKey::new(head.key), opened) == *own).then(|| (head.base, opened.to_vec()))
     }
 
     /// What is in a ledger, which another process may be using.
@@ -280,6 +334,10 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let standing = std::mem::take(&mut writer.standing);
         self.head.standing = Span { at: writer.next(), bytes: standing.len() as u64 };
         writer.put(&[&standing]);
+        if let Some(opened) = self.opened.take() {
+            self.head.opened = Span { at: writer.next(), bytes: 16 + opened.len() as u64 };
+            writer.put(&[&digest(&HashKey::new(self.head.key), &opened), &opened]);
+        }
         let (parts, names) = (writer.parts, writer.names);
         self.head.runs.push(KeptRun { image, read_at, parts, names, content });
         let json = serde_json::to_vec(&self.head).map_err(|error| unwritable(&self.path)(error.into()))?;

@@ -520,7 +520,9 @@ impl<'c> Change<'c> {
     /// Which non-leaf pages the latest run has compared with their children, with the same pages as now.
     fn settled(&self, kept: &Kept) -> Settled {
         let mut changed = Marks::new(self.range_pages);
-        let Some(standing) = &self.standing else { return Settled { changed, open: Default::default(), is_first: true } };
+        let Some(standing) = &self.standing else {
+            return Settled { changed, open: Default::default(), is_first: true };
+        };
         let first_run = self.ledger.runs().saturating_sub(1);
         for (range, state) in kept.states.each() {
             let is_same = match state {

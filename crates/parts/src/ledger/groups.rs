@@ -23,7 +23,8 @@ const ENTRY_BYTES: usize = PartKey::BYTES + 8;
 
 /// The bytes before the sums.
 pub(super) fn head(parts: &[Part], all: &[u8]) -> Vec<u8> {
-    let mut head: Vec<u8> = [parts.len(), all.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()).collect();
+    let mut head: Vec<u8> =
+        [parts.len(), all.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()).collect();
     for part in parts {
         head.extend(part.key.to_bytes());
         head.extend([part.sums.len(), part.bounds.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()));

@@ -27,8 +27,9 @@ pub(super) struct States {
 
 impl States {
     pub(super) fn of(context: &Context<'_>, range_pages: u32) -> Self {
-        let of_file =
-            |file: &FileMap| (file.file_id, file.pages, vec![State::Unknown; file.pages.div_ceil(range_pages) as usize]);
+        let of_file = |file: &FileMap| {
+            (file.file_id, file.pages, vec![State::Unknown; file.pages.div_ceil(range_pages) as usize])
+        };
         Self { files: context.survey.files.iter().map(of_file).collect(), range_pages }
     }
 

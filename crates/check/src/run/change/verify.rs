@@ -60,7 +60,8 @@ pub fn differing_parts(
         }
         for (keys, bytes) in groups {
             let mut all = change.nothing();
-            let (of_group, others) = fresh_parts.into_iter().partition::<Vec<_>, _>(|(part, _)| keys.contains(&part.key));
+            let (of_group, others) =
+                fresh_parts.into_iter().partition::<Vec<_>, _>(|(part, _)| keys.contains(&part.key));
             fresh_parts = others;
             let is_whole = of_group.len() == keys.len();
             for (_, mut swept) in of_group {
