@@ -16,6 +16,7 @@ mod watched;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Arc, PoisonError};
 
 use catalog::Database;
 use findings::{FileRange, Options, Report, Scope};
@@ -242,7 +243,7 @@ pub fn run_by_change(
         return Err(NotByChange::Database("the catalog of the database cannot be read completely"));
     }
     let watched = Watched::new(source);
-    let (mut reuse, mut states) = (Reuse::default(), None);
+    let (mut reuse, mut states, mut noted) = (Reuse::default(), None, None);
     let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
         let change = Change::new(context, checks, ledger)?;
         let mut kept = change.kept(run)?;
@@ -257,17 +258,23 @@ pub fn run_by_change(
         let settled = change.settled(&kept);
         change.add_bounds(&mut kept, &settled)?;
         let mut standing = change.standing(&kept, new_keys);
+        let values = Arc::clone(&settled.values_now);
         context.settled = Some(settled);
         run.end_pass(context, checks, &mut kept.swept);
         standing.open = std::mem::take(&mut kept.swept.sums.trees.open);
-        if let Some(bytes) = standing.written(context) {
-            ledger.stand(&bytes);
-        }
+        standing.is_void = context.space.error().is_some();
+        noted = Some((standing, values));
         states = Some(kept.states);
         Ok::<_, NotByChange>(kept.swept)
     })?;
     if let Some(page) = watched.rotten() {
         return Err(NotByChange::Rotten(page));
+    }
+    if let Some((mut standing, values)) = noted {
+        standing.values = std::mem::take(&mut *values.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(bytes) = standing.written(&options.fact_hash()) {
+            ledger.stand(&bytes);
+        }
     }
     reuse.oldest = states.map(|states| oldest(&report, &states)).unwrap_or_default();
     report.statistics.pages_read = report.statistics.pages_read.saturating_sub(reuse.pages_kept);
@@ -520,8 +527,10 @@ impl<'c> Change<'c> {
     /// Which non-leaf pages the latest run has compared with their children, with the same pages as now.
     fn settled(&self, kept: &Kept) -> Settled {
         let mut changed = Marks::new(self.range_pages);
+        let values_now = Arc::default();
         let Some(standing) = &self.standing else {
-            return Settled { changed, open: Default::default(), is_first: true };
+            let (open, values) = Default::default();
+            return Settled { changed, open, values, values_now, is_first: true };
         };
         let first_run = self.ledger.runs().saturating_sub(1);
         for (range, state) in kept.states.each() {
@@ -536,7 +545,8 @@ impl<'c> Change<'c> {
                 changed.mark(PageId::new(range.file_id, range.first));
             }
         }
-        Settled { changed, open: standing.open.clone(), is_first: false }
+        let (open, values) = (standing.open.clone(), standing.values.clone());
+        Settled { changed, open, values, values_now, is_first: false }
     }
 
     /// Adds the key bounds of the pages that must be compared with their parents or children.

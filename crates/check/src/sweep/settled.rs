@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use format::PageId;
+use format::{PageId, RecordId};
 use format::allocation::EXTENT_PAGES;
 
 /// Ranges of pages of equal length, marked by number, in each file.
@@ -117,12 +118,25 @@ impl Marks {
     }
 }
 
-/// Which non-leaf pages need not be compared with their children again.
+/// Values off the row that were read and found sound: the row and the column of each, and the pages of the value and the
+/// number of bytes that were read of it.
+pub(crate) type Verified = BTreeMap<(RecordId, u16), (Vec<PageId>, u64)>;
+
+/// The most pages of a value that is noted. Longer values are read in each run.
+const MOST_PAGES_PER_VALUE: usize = 64;
+/// The most values that are noted: as many as a run reads at all.
+const MOST_VALUES: usize = 1 << 14;
+
+/// What need not be compared or read again.
 pub(crate) struct Settled {
     /// The ranges whose pages are not those of the earlier run, or that were swept.
     pub(crate) changed: Marks,
     /// The pages whose comparisons the earlier run did not all decide, or which had findings.
     pub(crate) open: BTreeSet<PageId>,
+    /// The values that the earlier run has found sound.
+    pub(crate) values: Verified,
+    /// The values that are sound in this run.
+    pub(crate) values_now: Arc<Mutex<Verified>>,
     /// Whether there is no earlier run.
     pub(crate) is_first: bool,
 }
@@ -139,6 +153,33 @@ pub(crate) enum Children {
 }
 
 impl Settled {
+    /// The number of bytes of a value that was found sound, if it is at most `most_bytes`, and if neither its row nor its
+    /// pages have changed since. `is_in_scope` says whether a page is in a range of which changes are noted.
+    pub(crate) fn is_verified(
+        &self,
+        place: (RecordId, u16),
+        most_bytes: u64,
+        is_in_scope: impl Fn(&PageId) -> bool,
+    ) -> Option<u64> {
+        let known = self.values.get(&place).filter(|_| !self.is_first && !self.changed.contains(place.0.page));
+        let (pages, bytes) = known.filter(|(_, bytes)| *bytes <= most_bytes)?;
+        let is_same = pages.iter().all(|page| !self.changed.contains(*page) && is_in_scope(page));
+        is_same.then(|| {
+            self.verified(place, pages.clone(), *bytes);
+            *bytes
+        })
+    }
+
+    /// Notes a value that is sound.
+    pub(crate) fn verified(&self, place: (RecordId, u16), mut pages: Vec<PageId>, bytes: u64) {
+        pages.sort_unstable();
+        pages.dedup();
+        let mut now = self.values_now.lock().unwrap_or_else(PoisonError::into_inner);
+        if pages.len() <= MOST_PAGES_PER_VALUE && now.len() < MOST_VALUES {
+            now.insert(place, (pages, bytes));
+        }
+    }
+
     /// Which children of a page must be compared, given the extents in which its children may be.
     pub(crate) fn children(&self, page: PageId, extents: impl Iterator<Item = Range<u64>>) -> Children {
         if self.is_first || self.changed.contains(page) || self.open.contains(&page) {
@@ -175,10 +216,43 @@ mod tests {
         assert_eq!((marked(1), marked(2), marked(4)), (vec![0, 1], vec![0], vec![]));
     }
 
+    fn settled(open: BTreeSet<PageId>) -> Settled {
+        let (values, values_now) = (Verified::new(), Arc::default());
+        Settled { changed: Marks::new(32), open, values, values_now, is_first: false }
+    }
+
+    #[test]
+    fn a_value_is_read_again_if_its_row_or_one_of_its_pages_has_changed() {
+        let mut earlier = settled(BTreeSet::new());
+        let row = |page| RecordId { page: PageId::new(1, page), slot: 3 };
+        let [near, far] = [40, 400].map(|page| PageId::new(1, page));
+        earlier.verified((row(10), 1), vec![far, near, far], 100);
+        earlier.verified((row(10), 2), vec![near], 200);
+        earlier.verified((row(10), 3), (0..65).map(|page| PageId::new(1, page)).collect(), 300);
+        let mut now = settled(BTreeSet::new());
+        now.values = std::mem::take(&mut *earlier.values_now.lock().unwrap());
+        assert_eq!(now.values.len(), 2, "a long value is not noted");
+        let is_verified = |now: &Settled, column| now.is_verified((row(10), column), 200, |page| page.page != 41).is_some();
+        assert_eq!([1, 2, 3, 4].map(|column| is_verified(&now, column)), [true, true, false, false]);
+        assert_eq!(*now.values_now.lock().unwrap(), now.values);
+        assert_eq!(now.is_verified((row(10), 2), 200, |_| true), Some(200));
+        assert_eq!(now.is_verified((row(10), 2), 199, |_| true), None, "a whole run would reach its limit");
+        now.changed.mark(far);
+        assert_eq!([1, 2].map(|column| is_verified(&now, column)), [false, true]);
+        now.changed.mark(row(10).page);
+        assert!(!is_verified(&now, 2));
+        earlier.values = Verified::from([((row(10), 2), (vec![PageId::new(1, 41)], 0))]);
+        assert!(!is_verified(&earlier, 2), "changes of this page are not noted");
+        earlier.values = Verified::from([((row(10), 2), (vec![near], 0))]);
+        assert!(is_verified(&earlier, 2));
+        earlier.is_first = true;
+        assert!(!is_verified(&earlier, 2));
+    }
+
     #[test]
     fn a_page_is_compared_if_it_or_a_child_has_changed_or_if_it_was_undecided() {
         let (page, open) = (PageId::new(1, 10), PageId::new(1, 11));
-        let mut settled = Settled { changed: Marks::new(32), open: BTreeSet::from([open]), is_first: false };
+        let mut settled = settled(BTreeSet::from([open]));
         settled.changed.mark(PageId::new(1, 320));
         let children = |settled: &Settled, page, extent| settled.children(page, std::iter::once(extent..extent + 1));
         assert_eq!(children(&settled, page, 39), Children::None);

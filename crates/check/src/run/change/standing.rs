@@ -8,11 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use findings::FileRange;
 use format::PageId;
+use sums::hash::FactHash;
+use sums::spill::TempStore;
 use sums::wire::{Digest, Input, Output, SumsError, Wire};
 
 use super::PartKey;
 use crate::checks::tree::bounds::MOST_OPEN;
 use crate::sweep::context::Context;
+use crate::sweep::settled::Verified;
 
 /// What a run has noted.
 #[derive(Default)]
@@ -23,6 +26,10 @@ pub(super) struct Standing {
     parts: BTreeMap<(u16, u32), Stood>,
     /// The non-leaf pages that must be compared with their children again.
     pub(super) open: BTreeSet<PageId>,
+    /// The values off the row that were sound.
+    pub(super) values: Verified,
+    /// Whether facts were lost, so that the next run must not rely on this one.
+    pub(super) is_void: bool,
 }
 
 /// How the sums of a range were made.
@@ -63,12 +70,12 @@ impl Standing {
     }
 
     /// The bytes; `None` if there are too many pages to note, or facts were lost.
-    pub(super) fn written(&self, context: &Context<'_>) -> Option<Vec<u8>> {
-        if self.open.len() >= MOST_OPEN || context.space.error().is_some() {
+    pub(super) fn written(&self, hash: &FactHash) -> Option<Vec<u8>> {
+        if self.open.len() >= MOST_OPEN || self.is_void {
             return None;
         }
-        let mut bytes = Vec::new();
-        let mut to = Output::new(&context.hash, STANDING, context.space, &mut bytes);
+        let (mut bytes, space) = (Vec::new(), TempStore::default());
+        let mut to = Output::new(hash, STANDING, &space, &mut bytes);
         self.put(&mut to).and_then(|()| to.finish()).ok()?;
         Some(bytes)
     }
@@ -81,7 +88,8 @@ impl Standing {
             is_kept.write(to)?;
             mask.to_le_bytes().write(to)?;
         }
-        self.open.write(to)
+        self.open.write(to)?;
+        self.values.write(to)
     }
 
     /// Reads the output of [`Self::written`].
@@ -96,8 +104,8 @@ impl Standing {
             let stood = Stood { key, is_kept, mask: u128::from_le_bytes(mask) };
             parts.insert((key.range.file_id, key.range.first), stood);
         }
-        let open = Wire::read(&mut from)?;
+        let (open, values) = Wire::read(&mut from)?;
         from.finish()?;
-        Ok(Self { later, parts, open })
+        Ok(Self { later, parts, open, values, is_void: false })
     }
 }

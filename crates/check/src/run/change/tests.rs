@@ -270,21 +270,187 @@ fn each_input_alone_lets_a_range_be_swept_again() {
     }
 }
 
+/// The first non-leaf page after page 400 with many children, and its children.
+fn node_with_children(files: &MemoryFiles) -> (PageId, Vec<PageId>) {
+    let children = |page: u32| {
+        let bytes = files.read_page(PageId::new(1, page))?;
+        let page = format::Page::new(&bytes);
+        let is_node = page.header().page_type == 2 && page.header().level > 0 && page.header().slot_count.get() > 10;
+        let at = usize::from(page.header().pminlen.get()).checked_sub(6)?;
+        let child = |slot| PageId::read(page.slot_bytes(slot)?, at);
+        is_node.then(|| (0..page.header().slot_count.get()).filter_map(child).collect::<Vec<_>>())
+    };
+    let found = (400..files.files()[0].pages).find_map(|page| Some((PageId::new(1, page), children(page)?)));
+    found.unwrap()
+}
+
+fn with_rot(files: &MemoryFiles, page: PageId) -> MemoryFiles {
+    let mut bytes = *files.read_page(page).unwrap();
+    bytes[5000] ^= 1;
+    files.with_pages([(page, bytes)]).unwrap()
+}
+
+/// The pieces that are key bounds.
+fn bounds_read(ledger: &Memory) -> usize {
+    ledger.read.lock().unwrap().iter().filter(|piece| matches!(piece, Piece::Bounds(_))).count()
+}
+
 #[test]
 fn a_kept_page_that_is_read_again_and_is_not_sound_any_more_ends_the_proof() {
     let (files, database, ledger) = base(0);
-    let is_node = |page: &u32| {
-        let bytes = files.read_page(PageId::new(1, *page)).unwrap();
-        let header = *format::Page::new(&bytes).header();
-        header.page_type == 2 && header.level > 0 && header.slot_count.get() > 10
+    let (node, children) = node_with_children(&files.files);
+    // A child has changed, so its parent is read again.
+    let later = changed(&files.files, &[children[5].page], with_other_lsn);
+    let rotten = Later { files: with_rot(&later.files, node), above: later.above.clone() };
+    let refused = run_by_change(&rotten, &database, &options(), &Silent, &ledger.again());
+    assert!(matches!(refused, Err(NotByChange::Rotten(page)) if page == node), "{:?}", refused.err());
+    // Nothing has changed, so the parent is not read: what is not read does not show.
+    let rotten = Later { files: with_rot(&files.files, node), above: BTreeSet::new() };
+    let (report, reuse) = run_by_change(&rotten, &database, &options(), &Silent, &ledger.again()).unwrap();
+    assert_eq!(said(&report), said(&crate::run(&files, &database, &options(), &Silent)));
+    assert!(reuse.pages_kept > 100 && !reuse.swept.contains_key(&Reason::Bytes), "{reuse:?}");
+}
+
+#[test]
+fn key_bounds_are_read_only_where_a_page_or_its_parent_has_changed() {
+    let (files, database, ledger) = base(0);
+    let (node, children) = node_with_children(&files.files);
+    let read = |pages: &[u32]| {
+        let later = changed(&files.files, pages, with_other_lsn);
+        let ledger = ledger.again();
+        check(&later, &database, &options(), &ledger);
+        bounds_read(&ledger)
     };
-    let node = (400..files.files()[0].pages).find(is_node).unwrap();
-    let id = PageId::new(1, node);
-    let mut bytes = *files.read_page(id).unwrap();
-    bytes[5000] ^= 1;
-    let rotten = Later { files: files.files.with_pages([(id, bytes)]).unwrap(), above: BTreeSet::new() };
-    let refused = run_by_change(&rotten, &database, &options(), &Silent, &ledger);
-    assert!(matches!(refused, Err(NotByChange::Rotten(page)) if page == id), "{:?}", refused.err());
+    assert_eq!(read(&[]), 0);
+    assert_eq!(read(&[children[5].page]), 0, "the parent is unchanged, and so are the other children");
+    let of_node = read(&[node.page]);
+    let ranges: BTreeSet<u32> = children.iter().map(|child| child.page / 8).collect();
+    assert!((1..=2 * ranges.len()).contains(&of_node), "{of_node} of {}", ranges.len());
+    // Without the notes of the run before, all are read.
+    let ledger = ledger.again();
+    ledger.runs.lock().unwrap().iter_mut().for_each(|run| run.standing = None);
+    check(&files, &database, &options(), &ledger);
+    assert!(bounds_read(&ledger) > of_node);
+}
+
+#[test]
+fn a_wrong_order_of_keys_between_kept_pages_is_found_in_each_run() {
+    let sound = database_of_lab(0, 4 << 20);
+    let database = catalog::load(&sound);
+    let (node, children) = node_with_children(&sound);
+    // The entries of two children change their places in the parent: the keys of the children are out of their bounds.
+    let mut bytes = *sound.read_page(node).unwrap();
+    let at = usize::from(format::Page::new(&bytes).header().pminlen.get()) - 6;
+    let slot = |bytes: &PageBytes, slot: usize| {
+        let place = bytes.len() - 2 * (slot + 1);
+        usize::from(u16::from_le_bytes([bytes[place], bytes[place + 1]])) + at
+    };
+    let (one, other) = (slot(&bytes, 4), slot(&bytes, 7));
+    for byte in 0..6 {
+        bytes.swap(one + byte, other + byte);
+    }
+    seal(&mut bytes);
+    let files = Later { files: sound.with_pages([(node, bytes)]).unwrap(), above: BTreeSet::new() };
+    let ledger = Memory::new();
+    check(&files, &database, &options(), &ledger);
+    let findings = crate::run(&files, &database, &options(), &Silent).findings.len();
+    assert!(findings > 0);
+    let mut ledger = ledger.next();
+    for pages in [&[][..], &[children[5].page], &[]] {
+        let later = changed(&files.files, pages, with_other_lsn);
+        // `check` compares the report with that of a whole check.
+        check(&later, &database, &options(), &ledger);
+        ledger = ledger.next();
+    }
+}
+
+#[test]
+fn two_parts_that_no_run_has_compared_with_each_other_are_compared() {
+    // Run 1 has node 1 and child 1, run 2 node 2 and child 1, run 3 node 1 and child 2; then node 2 meets child 2.
+    let (files, database, ledger) = base(0);
+    let (node, children) = node_with_children(&files.files);
+    let far = |child: &&PageId| child.page / 8 != node.page / 8;
+    let child = children.iter().skip(3).find(far).unwrap().page;
+    let mut ledger = ledger.again();
+    for pages in [&[node.page][..], &[child], &[node.page, child], &[node.page, child]] {
+        let later = changed(&files.files, pages, with_other_lsn);
+        check(&later, &database, &options(), &ledger);
+        ledger = ledger.next();
+    }
+    // In the third of these runs both parts came from the ledger, but the parent was read.
+    let both = changed(&files.files, &[node.page, child], with_other_lsn);
+    let rotten = Later { files: with_rot(&both.files, node), above: both.above.clone() };
+    let again = ledger.again();
+    let runs = again.given;
+    assert_eq!(runs, 3, "no sums were made for the third combination");
+    let refused = run_by_change(&rotten, &database, &options(), &Silent, &again);
+    assert!(refused.is_err(), "node 2 meets child 2 for the first time");
+}
+
+#[test]
+fn pages_of_later_sets_are_compared_without_reading_them_only_if_their_files_are_the_same() {
+    let (files, database, ledger) = base(0);
+    let pages = data_pages(&files.files);
+    let later = changed(&files.files, &[pages[3], pages[30]], with_other_lsn);
+    let mut ledger = ledger.again();
+    ledger.later = Some([1; 16]);
+    assert_eq!(check(&later, &database, &options(), &ledger).swept[&Reason::Bytes], 2);
+    let mut ledger = ledger.next();
+    // The same files are not read again: a page that went bad does not show.
+    let page = PageId::new(1, pages[3]);
+    let rotten = Later { files: with_rot(&later.files, page), above: later.above.clone() };
+    let read = |ledger: &Memory, source: &Later| {
+        let (_, reuse) = run_by_change(source, &database, &options(), &Silent, &ledger.again()).unwrap();
+        reuse.swept.get(&Reason::Bytes).copied().unwrap_or_default()
+    };
+    assert_eq!((read(&ledger, &later), read(&ledger, &rotten)), (0, 0));
+    // Other files, and files without an identity, are read.
+    for other in [Some([2; 16]), None] {
+        ledger.later = other;
+        assert_eq!((read(&ledger, &later), read(&ledger, &rotten)), (0, 1), "{other:?}");
+    }
+    // Another page of the range comes from the same files.
+    ledger.later = Some([1; 16]);
+    let mut more = changed(&later.files, &[pages[3] ^ 1], |_| {});
+    more.above.extend(&later.above);
+    assert_eq!(read(&ledger, &more), 1);
+}
+
+#[test]
+fn a_group_with_another_part_or_an_altered_sum_is_refused() {
+    let (files, database, ledger) = base(0);
+    let refused = |change: &dyn Fn(&mut MemoryGroup)| {
+        let ledger = ledger.again();
+        let mut runs = ledger.runs.lock().unwrap();
+        let group = runs.iter_mut().flat_map(|run| &mut run.groups).find(|group| group.keys.len() > 2).unwrap();
+        change(group);
+        drop(runs);
+        match run_by_change(&files, &database, &options(), &Silent, &ledger) {
+            Ok((report, _)) => {
+                assert_eq!(said(&report), said(&crate::run(&files, &database, &options(), &Silent)));
+                false
+            }
+            Err(NotByChange::Sums(_)) => true,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert!(!refused(&|_| {}));
+    assert!(refused(&|group| group.all[20] ^= 1));
+    assert!(refused(&|group| group.all.truncate(30)));
+    assert!(refused(&|group| {
+        group.keys.pop();
+    }));
+    assert!(refused(&|group| group.keys.swap(0, 1)));
+    // A part that is there twice counts once.
+    assert!(!refused(&|group| {
+        group.keys.push(group.keys[0]);
+        group.parts.push(group.parts[0].clone());
+    }));
+    let mut runs = ledger.again();
+    let standing = runs.runs.get_mut().unwrap()[0].standing.as_mut().unwrap();
+    let at = standing.len() / 2;
+    standing[at] ^= 1;
+    assert!(matches!(run_by_change(&files, &database, &options(), &Silent, &runs), Err(NotByChange::Sums(_))));
 }
 
 #[test]
