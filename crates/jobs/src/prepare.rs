@@ -3,8 +3,8 @@
 use catalog::Database;
 use check::part::Fingerprint;
 use findings::{Options, Scope};
-use source::backup::Hints;
 use source::PageSource;
+use source::backup::Hints;
 use source::backup::SetChoice;
 
 use crate::failure::Failure;

@@ -559,6 +559,10 @@ impl<'c> Change<'c> {
                 reach.stretches().for_each(|extents| wanted.mark_extents(extents, files()));
             }
         });
+        let has_changed = |range: FileRange| settled.changed.contains(PageId::new(range.file_id, range.first));
+        if !settled.is_first && wanted.is_empty() && !kept.states.kept().any(has_changed) {
+            return Ok(());
+        }
         let (mut runs, mut translation) = (0_usize, None);
         self.ledger.each(&mut |entry| {
             let group = match entry {

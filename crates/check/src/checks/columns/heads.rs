@@ -3,9 +3,9 @@
 //! root must be read, because it stores the length. The sweep only records where these values are. If there are few
 //! enough of them, they are read after the sweep.
 
-use format::{PageId, RecordId};
 use format::domain::{Domain, Pieces};
 use format::lob::Pointer;
+use format::{PageId, RecordId};
 use sums::wire::{Input, Output, SumsError, Wire, wire};
 use sums::{ByPlan, Merge};
 
@@ -133,8 +133,7 @@ pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, find
         let is_in_scope = |page: &PageId| any_in_scope(context, *page, 1);
         // All values together have a limit, so a value counts even if it is not read again.
         let left = MOST_BYTES.saturating_sub(reader.bytes_read);
-        if let Some(bytes) =
-            settled.and_then(|settled| settled.is_verified((head.row, head.column), left, is_in_scope))
+        if let Some(bytes) = settled.and_then(|settled| settled.is_verified((head.row, head.column), left, is_in_scope))
         {
             reader.bytes_read += bytes;
             continue;

@@ -378,13 +378,27 @@ const SAME_LENGTH: u8 = 0x80;
 /// Writes an image as the difference from a similar image.
 fn pack_image(image: KeyImage, like: Option<KeyImage>, out: &mut Vec<u8>) {
     let ([bytes @ .., length], like) = (image.to_bytes(), like.map(KeyImage::to_bytes).unwrap_or_default());
-    let shared = bytes.iter().zip(like).take_while(|(byte, like)| *byte == like).count();
+    let shared = shared_bytes(&bytes, &like);
     let is_same = like.last() == Some(&length);
     out.push(shared as u8 | if is_same { SAME_LENGTH } else { 0 });
     if !is_same {
         out.push(length);
     }
     out.extend(bytes.get(shared..usize::from(length >> 1)).unwrap_or_default());
+}
+
+/// The number of leading bytes that are equal, in whole words of eight bytes of the shorter list.
+fn shared_bytes(one: &[u8], other: &[u8]) -> usize {
+    let mut shared = 0;
+    let (one, other) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    for (one, other) in one.iter().zip(other) {
+        let differing = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        shared += differing.trailing_zeros() as usize / 8;
+        if differing != 0 {
+            break;
+        }
+    }
+    shared
 }
 
 /// Reads the output of [`pack_image`].

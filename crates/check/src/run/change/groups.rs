@@ -41,7 +41,8 @@ impl<'c> Keeping<'c> {
         Self { change, states, open: Mutex::default(), keys: Mutex::default() }
     }
 
-    /// Ends the groups of which ranges are still missing. Returns their sums, and the keys of all parts.
+    /// Ends the groups of which ranges are still missing. Returns their sums, and the keys of all parts, except in the first
+    /// run.
     pub(super) fn finish(self) -> (Swept<Sums>, BTreeMap<(u16, u32), PartKey>) {
         let mut rest = self.change.nothing();
         for (_, group) in std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -108,7 +109,8 @@ impl Keeper<Sums> for Keeping<'_> {
         let part = self.change.part(&mut done);
         let SweptRange { range, swept, .. } = done;
         let at = (range.file_id, range.first);
-        if let Some(part) = &part {
+        // What the first run keeps need not be noted, and would be much.
+        if let Some(part) = part.as_ref().filter(|_| self.change.ledger.runs() > 0) {
             self.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(at, part.key);
         }
         let (part, own) = match part {

@@ -284,6 +284,23 @@ fn node_with_children(files: &MemoryFiles) -> (PageId, Vec<PageId>) {
     found.unwrap()
 }
 
+/// A child of a page, in a range without the page and without any other non-leaf page.
+fn lone_child(files: &MemoryFiles, node: PageId, children: &[PageId]) -> u32 {
+    let is_node = |page: u32| {
+        let bytes = files.read_page(PageId::new(1, page)).unwrap();
+        let header = *format::Page::new(&bytes).header();
+        header.page_type == 2 && header.level > 0
+    };
+    let is_lone = |page: &u32| page / 8 != node.page / 8 && !(page / 8 * 8..page / 8 * 8 + 8).any(is_node);
+    children.iter().map(|child| child.page).find(is_lone).unwrap()
+}
+
+/// What a report says, but for the number of pages that were read.
+fn said_of(mut report: Report, whole: &Report) -> bool {
+    report.statistics.pages_read = whole.statistics.pages_read;
+    said(&report) == said(whole)
+}
+
 fn with_rot(files: &MemoryFiles, page: PageId) -> MemoryFiles {
     let mut bytes = *files.read_page(page).unwrap();
     bytes[5000] ^= 1;
@@ -300,14 +317,15 @@ fn a_kept_page_that_is_read_again_and_is_not_sound_any_more_ends_the_proof() {
     let (files, database, ledger) = base(0);
     let (node, children) = node_with_children(&files.files);
     // A child has changed, so its parent is read again.
-    let later = changed(&files.files, &[children[5].page], with_other_lsn);
+    let child = lone_child(&files.files, node, &children);
+    let later = changed(&files.files, &[child], with_other_lsn);
     let rotten = Later { files: with_rot(&later.files, node), above: later.above.clone() };
     let refused = run_by_change(&rotten, &database, &options(), &Silent, &ledger.again());
     assert!(matches!(refused, Err(NotByChange::Rotten(page)) if page == node), "{:?}", refused.err());
     // Nothing has changed, so the parent is not read: what is not read does not show.
     let rotten = Later { files: with_rot(&files.files, node), above: BTreeSet::new() };
     let (report, reuse) = run_by_change(&rotten, &database, &options(), &Silent, &ledger.again()).unwrap();
-    assert_eq!(said(&report), said(&crate::run(&files, &database, &options(), &Silent)));
+    assert!(said_of(report, &crate::run(&files, &database, &options(), &Silent)));
     assert!(reuse.pages_kept > 100 && !reuse.swept.contains_key(&Reason::Bytes), "{reuse:?}");
 }
 
@@ -322,7 +340,8 @@ fn key_bounds_are_read_only_where_a_page_or_its_parent_has_changed() {
         bounds_read(&ledger)
     };
     assert_eq!(read(&[]), 0);
-    assert_eq!(read(&[children[5].page]), 0, "the parent is unchanged, and so are the other children");
+    let child = lone_child(&files.files, node, &children);
+    assert_eq!(read(&[child]), 0, "the parent is unchanged, and so are the other children");
     let of_node = read(&[node.page]);
     let ranges: BTreeSet<u32> = children.iter().map(|child| child.page / 8).collect();
     assert!((1..=2 * ranges.len()).contains(&of_node), "{of_node} of {}", ranges.len());
@@ -369,22 +388,22 @@ fn two_parts_that_no_run_has_compared_with_each_other_are_compared() {
     // Run 1 has node 1 and child 1, run 2 node 2 and child 1, run 3 node 1 and child 2; then node 2 meets child 2.
     let (files, database, ledger) = base(0);
     let (node, children) = node_with_children(&files.files);
-    let far = |child: &&PageId| child.page / 8 != node.page / 8;
-    let child = children.iter().skip(3).find(far).unwrap().page;
+    let child = lone_child(&files.files, node, &children);
     let mut ledger = ledger.again();
-    for pages in [&[node.page][..], &[child], &[node.page, child], &[node.page, child]] {
+    let mut bounds = |pages: &[u32]| {
         let later = changed(&files.files, pages, with_other_lsn);
+        ledger = ledger.again();
         check(&later, &database, &options(), &ledger);
-        ledger = ledger.next();
-    }
-    // In the third of these runs both parts came from the ledger, but the parent was read.
-    let both = changed(&files.files, &[node.page, child], with_other_lsn);
-    let rotten = Later { files: with_rot(&both.files, node), above: both.above.clone() };
-    let again = ledger.again();
-    let runs = again.given;
-    assert_eq!(runs, 3, "no sums were made for the third combination");
-    let refused = run_by_change(&rotten, &database, &options(), &Silent, &again);
-    assert!(refused.is_err(), "node 2 meets child 2 for the first time");
+        let read = bounds_read(&ledger);
+        ledger = std::mem::replace(&mut ledger, Memory::new()).next();
+        read
+    };
+    assert!(bounds(&[node.page]) > 0, "its children are in kept ranges");
+    bounds(&[child]);
+    assert_eq!(bounds(&[child]), 0, "all is as in the run before");
+    // Both parts come from the ledger.
+    assert!(bounds(&[node.page, child]) > 0, "node 2 meets child 2 for the first time");
+    assert_eq!(ledger.given, 3, "there was no new part");
 }
 
 #[test]
@@ -427,7 +446,7 @@ fn a_group_with_another_part_or_an_altered_sum_is_refused() {
         drop(runs);
         match run_by_change(&files, &database, &options(), &Silent, &ledger) {
             Ok((report, _)) => {
-                assert_eq!(said(&report), said(&crate::run(&files, &database, &options(), &Silent)));
+                assert!(said_of(report, &crate::run(&files, &database, &options(), &Silent)));
                 false
             }
             Err(NotByChange::Sums(_)) => true,
