@@ -17,6 +17,7 @@ pub(crate) mod pinpoint;
 pub(crate) mod rereads;
 pub(crate) mod rounds;
 pub(crate) mod row_check;
+pub(crate) mod settled;
 pub(crate) mod single_page;
 mod target;
 pub(crate) mod unmatched;
@@ -243,10 +244,10 @@ impl<C: CheckList> Sweep<'_, C> {
             if range.end() <= page
                 && let Some(range) = open.take()
             {
-                let mut done = range.close();
-                keeper.keep(self.context, &mut done);
-                swept.merge(done.swept);
-                swept.sums.gather(self.context.space);
+                if let Some(done) = keeper.keep(self.context, range.close()) {
+                    swept.merge(done);
+                    swept.sums.gather(self.context.space);
+                }
             }
         }
     }

@@ -419,12 +419,12 @@ mod tests {
                 let query = "SELECT count(*) FROM relation WHERE verdict = ?1 AND closed_at = ?2 AND kind = 'unit'";
                 connection.query_row(query, params![verdict, closed], |row| row.get(0)).unwrap()
             };
-            put(&connection, ("unit", SOUND), &objects, (1, "2026-11-20", false)).unwrap();
+            put(&connection, ("unit", SOUND), &objects, (1, "2026-11-20", false), None).unwrap();
             assert_eq!(number_of(SOUND, "2026-11-20"), count);
-            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-19", false)).unwrap();
-            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-21", true)).unwrap();
+            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-19", false), None).unwrap();
+            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-21", true), None).unwrap();
             assert_eq!(number_of(SOUND, "2026-11-20"), count, "what is older, or of an open window, changes nothing");
-            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-21", false)).unwrap();
+            put(&connection, ("unit", "findings"), &objects, (2, "2026-11-21", false), None).unwrap();
             assert_eq!(number_of("findings", "2026-11-20"), count, "the last proof stays");
         }
     }

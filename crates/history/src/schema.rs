@@ -1,6 +1,8 @@
 //! The schema of a history. The form of a history is the version of its schema; migrations convert older forms to the
 //! newest one.
 
+use std::sync::OnceLock;
+
 use rusqlite::Connection;
 
 /// The application ID in the SQLite header that marks a file as a history: "mdfH".
@@ -38,8 +40,22 @@ pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(Stri
     rows.collect()
 }
 
-/// Returns the definitions that a history must have after the first `version` migrations.
+/// Returns the definitions that a history must have after the first `version` migrations. The definitions of the newest
+/// version are computed once: a check opens its history several times, and each computation makes a whole database.
 pub(crate) fn expected(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
+    static NEWEST: OnceLock<Vec<(String, String)>> = OnceLock::new();
+    if version != VERSION || migrations != MIGRATIONS {
+        return made(version, migrations);
+    }
+    if let Some(known) = NEWEST.get() {
+        return Ok(known.clone());
+    }
+    let newest = made(version, migrations)?;
+    Ok(NEWEST.get_or_init(|| newest).clone())
+}
+
+/// The definitions that a new database has after the first `version` migrations.
+fn made(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
     let connection = Connection::open_in_memory()?;
     let known = usize::try_from(version).unwrap_or_default();
     migrate(&connection, 0, migrations.get(..known).unwrap_or(migrations))?;

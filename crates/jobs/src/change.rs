@@ -1,7 +1,7 @@
 //! Proof by change: a check of backups keeps the sums of small ranges of pages in a ledger beside the history, and checks
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
@@ -9,20 +9,21 @@ use std::time::SystemTime;
 
 use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
+use check::part::digest;
 use findings::{ByChange, Change, Options, Report};
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
 use serde::{Deserialize, Serialize};
-use source::backup::{SetKind, UsedSet};
-use source::{BackupPages, PageSource};
+use source::backup::{Hints, SetKind, UsedSet};
+use source::{BackupPages, PageSource, storage};
 
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::Input;
 use crate::judge::check_pages;
 use crate::keep::parts_beside;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, open, prepare};
 use crate::request::Request;
 use crate::size;
 use crate::spread::evidence::FileIdentity;
@@ -33,6 +34,8 @@ use crate::version::BUILD;
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.
 const RANGE_PAGES: u32 = 32;
+/// The most bytes of what opening has found that are used if no memory was granted: enough for 8 TB.
+const MOST_HINT_BYTES: u64 = 1 << 30;
 /// A ledger is written anew without the parts that later parts have replaced if it has this many times the parts that the
 /// database has ranges.
 const MOST_KEPT: u64 = 3;
@@ -62,6 +65,25 @@ pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {
     (is_asked && !is_divided && !request.estimate_only).then(|| Before::of(request, what))
 }
 
+/// What the check of the full backup has found when it opened the files, if some ledger has it and if the files are the
+/// same. A full backup alone is opened as if it were new, so that a second check of it finds what went bad since.
+pub fn hints(request: &Request, what: &What<'_>, before: Option<&Before>) -> Hints {
+    let (Some(history), Some(before)) = (request.results.history.as_deref(), before) else { return Hints::default() };
+    let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
+    let named = request.paths.iter().chain(of_sets).map(PathBuf::as_path);
+    let objects: BTreeSet<&Path> = named.filter(|path| storage::url(path).is_some()).collect();
+    let most_bytes = request.recovery.room.memory.map_or(MOST_HINT_BYTES, |granted| granted / 8);
+    let of_ledger = |(_, path, _): (SystemTime, PathBuf, u64)| {
+        let (base, opened) = Ledger::<Base>::opened(&path, &BUILD, most_bytes)?;
+        // An object is asked for its identity only if it is one of those that are opened.
+        let is_given = |path: &Path| storage::url(path).is_none() || objects.contains(&path);
+        let is_same = |file: &FileIdentity| is_given(file.path()) && before.of_path(file.path()).as_ref() == Some(file);
+        let has_more = before.files() + objects.len() > base.files.len();
+        (has_more && base.files.iter().all(is_same)).then(|| Hints::read(&opened)).flatten()
+    };
+    ledgers(history).into_iter().find_map(of_ledger).unwrap_or_default()
+}
+
 /// Checks the pages of a database. If `before` is given, uses or makes a ledger where that is possible; the report says
 /// so.
 ///
@@ -74,7 +96,15 @@ pub fn check(
     (source, prepared): (&dyn PageSource, &Prepared<'_>),
     (listener, started): (&dyn Progress, SystemTime),
 ) -> Result<Report, Failure> {
-    let whole = || check_pages(request, what, source, prepared, listener);
+    // A whole check opens the files without hints, because opening finds damage too.
+    let whole = || match input {
+        Input::Backups(backups) if backups.pages.is_hinted() => {
+            let input = open(request, what, listener)?;
+            let prepared = prepare(request, &input, listener, what)?;
+            check_pages(request, what, prepared.recovered.pages_or(input.pages()), &prepared, listener)
+        }
+        _ => check_pages(request, what, source, prepared, listener),
+    };
     // A watcher proves a log backup by change, or reads only its blocks.
     let refused = |why: &str| {
         let reason = request.only_by_change.as_ref()?;
@@ -109,6 +139,8 @@ pub fn check(
 pub(crate) struct Opened<'a> {
     pub(crate) ledger: Ledger<Base>,
     is_new: bool,
+    /// The files of the differential backup, as they were before they were opened.
+    later: Vec<FileIdentity>,
     pages: &'a BackupPages,
     history: &'a Path,
 }
@@ -142,7 +174,7 @@ impl<'a> Opened<'a> {
             true => former(&path, &base()?, asked)?,
             false => fresh(request, &path, base()?)?,
         };
-        Ok(Some(Self { ledger, is_new: !is_used, pages, history }))
+        Ok(Some(Self::with((ledger, !is_used), before, pages, history)))
     }
 
     /// Opens the ledger of the base for a window of time, or makes one. An error says why there can be none.
@@ -170,7 +202,22 @@ impl<'a> Opened<'a> {
                 (fresh(request, &path, base)?, true)
             }
         };
-        Ok(Self { ledger, is_new, pages, history })
+        Ok(Self::with((ledger, is_new), before, pages, history))
+    }
+
+    fn with(
+        (mut ledger, is_new): (Ledger<Base>, bool),
+        before: &Before,
+        pages: &'a BackupPages,
+        history: &'a Path,
+    ) -> Self {
+        let later = later_sets(pages, before);
+        let digest_of = |files: &Vec<FileIdentity>| {
+            Some(digest(&ledger.key(), &serde_json::to_vec(&(names_of_later(pages), files)).ok()?))
+        };
+        let later_sets = later.as_ref().and_then(digest_of);
+        ledger.of_later_sets(later_sets);
+        Self { ledger, is_new, later: later.unwrap_or_default(), pages, history }
     }
 
     /// Takes over what earlier windows have read of the container of the full backup.
@@ -185,9 +232,10 @@ impl<'a> Opened<'a> {
         Ok(())
     }
 
-    /// A file of the full backup that was changed while it was read.
+    /// A file that was changed while it was read.
     pub(crate) fn changed_file(&self) -> Option<&Path> {
-        self.ledger.base().files.iter().find(|file| file.has_changed()).map(FileIdentity::path)
+        let files = self.ledger.base().files.iter().chain(&self.later);
+        files.into_iter().find(|file| file.has_changed()).map(FileIdentity::path)
     }
 
     /// Checks the pages with the ledger. An error says why all pages must be read.
@@ -210,13 +258,17 @@ impl<'a> Opened<'a> {
         if let Some(path) = self.changed_file() {
             return Err(format!("{} was changed while it was read", path.display()));
         }
+        if pages.hint_failed() {
+            return Err("a record of the full backup is not what it was when it was checked".to_owned());
+        }
         report.options.hash_key = prepared.options.hash_key.clone();
         if !is_new {
             report.change = Some(Change::Proven(self.by_change(&report, (&reuse, 0), started)));
         }
+        let opened = if *is_new { pages.hints() } else { None };
         let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
         let seen = seen.transpose().map_err(|error| error.to_string())?;
-        self.keep(request, started, seen.as_deref());
+        self.keep(request, started, (seen.as_deref(), opened));
         Ok(report)
     }
 
@@ -260,7 +312,7 @@ impl<'a> Opened<'a> {
         let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
         let kept: u64 = self.ledger.runs().map(|run| run.parts).sum();
         let path = path_of(self.history, &self.ledger.base().set);
-        self.keep(request, started, seen.as_deref());
+        self.keep(request, started, (seen.as_deref(), None));
         if kept > ranges.saturating_mul(MOST_KEPT)
             && let Err(error) = Ledger::<Base>::compact(&path, &BUILD)
         {
@@ -269,7 +321,8 @@ impl<'a> Opened<'a> {
     }
 
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
-    fn keep(self, request: &Request, started: SystemTime, seen: Option<&[u8]>) {
+    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened): (Option<&[u8]>, Option<Vec<u8>>)) {
+        self.ledger.keep_opened(opened);
         let image = self.image();
         let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
         let path = path_of(self.history, &self.ledger.base().set);
@@ -332,6 +385,24 @@ fn fresh(request: &Request, path: &Path, base: Base) -> Result<Ledger<Base>, Str
     let most_bytes = base.most_bytes;
     Ledger::create(path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
         .map_err(|error| error.to_string())
+}
+
+/// All sets but the first and the log backups.
+fn without_log(pages: &BackupPages) -> impl Iterator<Item = &UsedSet> {
+    pages.sets().iter().skip(1).filter(|set| set.kind != SetKind::Log)
+}
+
+/// What identifies these sets in their files.
+fn names_of_later(pages: &BackupPages) -> Vec<(&Option<String>, u16)> {
+    without_log(pages).map(|set| (&set.guid, set.position)).collect()
+}
+
+/// The files of all sets but the first and the log backups, as they were before they were opened; `None` if one of them
+/// has no identity, or if there are no such sets. What recovery makes of the log is compared page by page.
+fn later_sets(pages: &BackupPages, before: &Before) -> Option<Vec<FileIdentity>> {
+    let files: Option<Vec<_>> =
+        without_log(pages).flat_map(|set| &set.paths).map(|path| before.of_path(path)).collect();
+    files.filter(|files| !files.is_empty())
 }
 
 /// The ranges of the report that this run has read completely, by file and first page, with the time of the read. `None`

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use log::{Log, LogError};
 use recovery::{RestoreStart, Stop};
-use source::backup::{BackupLog, ChainSet, Restore};
+use source::backup::{BackupLog, ChainSet, Hints, Restore};
 use source::{BackupPages, OpenError, PageSource, storage};
 
 use crate::carve;
@@ -53,6 +53,8 @@ pub struct Reading<'a> {
     pub memory: Option<u64>,
     /// The value of `--stop-at` and similar options.
     pub stop: &'a StopOptions,
+    /// What an earlier opening of the same files has found.
+    pub hints: Hints,
 }
 
 impl Backups {
@@ -97,7 +99,13 @@ impl Input {
         }
         let kept = spool::keep_input(&expanded, &reading.spool)?;
         let stop = reading.stop.stop();
-        let restore = Restore::open(&expanded, reading.sets, kept, reading.memory, reading.stop.until())?;
+        let restore = Restore::open_hinted(
+            &expanded,
+            reading.sets,
+            kept,
+            reading.memory,
+            (reading.stop.until(), &reading.hints),
+        )?;
         for (path, error) in &restore.refused {
             match reading.named.contains(path) {
                 true => return Err(Failure::usage(error)),
@@ -111,8 +119,12 @@ impl Input {
     ///
     /// # Errors
     /// [`OpenError`]; errors of the log.
-    pub fn of_sets(sets: &[ChainSet], memory: Option<u64>, stop: Option<Stop>) -> Result<Self, Failure> {
-        let restore = Restore::of_sets(&sets.iter().collect::<Vec<_>>(), memory)?;
+    pub fn of_sets(
+        sets: &[ChainSet],
+        (memory, hints): (Option<u64>, &Hints),
+        stop: Option<Stop>,
+    ) -> Result<Self, Failure> {
+        let restore = Restore::of_sets_hinted(&sets.iter().collect::<Vec<_>>(), memory, hints)?;
         Ok(Self::Backups(Box::new(Backups::of(restore, stop)?)))
     }
 

@@ -4,6 +4,7 @@ use catalog::Database;
 use check::part::Fingerprint;
 use findings::{Options, Scope};
 use source::PageSource;
+use source::backup::Hints;
 use source::backup::SetChoice;
 
 use crate::failure::Failure;
@@ -96,9 +97,22 @@ pub fn prepare<'i>(
 /// # Errors
 /// If the database cannot be opened.
 pub fn open(request: &Request, what: &What<'_>, progress: &dyn check::Progress) -> Result<Input, Failure> {
+    open_hinted(request, what, progress, Hints::default())
+}
+
+/// Like [`open`], but uses what an earlier opening of the same files has found.
+///
+/// # Errors
+/// If the database cannot be opened.
+pub fn open_hinted(
+    request: &Request,
+    what: &What<'_>,
+    progress: &dyn check::Progress,
+    hints: Hints,
+) -> Result<Input, Failure> {
     let RoomOptions { memory, temp_dir } = &request.recovery.room;
     if let Some(sets) = what.sets {
-        return Input::of_sets(sets, *memory, request.stop.stop());
+        return Input::of_sets(sets, (*memory, &hints), request.stop.stop());
     }
     let reading = Reading {
         named: what.named,
@@ -108,6 +122,7 @@ pub fn open(request: &Request, what: &What<'_>, progress: &dyn check::Progress) 
         spool: Spool { directory: temp_dir.as_deref(), limit: request.spool_limit, progress },
         memory: *memory,
         stop: &request.stop,
+        hints,
     };
     Input::open(&request.paths, &reading)
 }

@@ -21,6 +21,7 @@ use jobs::spool::Spool;
 use report::export::{Definition, Exported, MOST_PAGES};
 use script::Definitions;
 use source::PageSource;
+use source::backup::Hints;
 
 use self::plan::Plan;
 use crate::cli::{DatabaseArguments, ExportArguments, ExportFormat, StopArguments};
@@ -62,6 +63,7 @@ pub(crate) fn with_database(
         },
         memory: options.recovery.room.memory,
         stop: &stop,
+        hints: Hints::default(),
     };
     let input = Input::open(&options.paths, &reading)?;
     let source = input.pages();

@@ -13,7 +13,7 @@ use jobs::ended::Ended;
 use jobs::failure::{Failure, report_faults};
 use jobs::judge::{check_pages, report_changes, status};
 use jobs::live::Live;
-use jobs::prepare::{Prepared, open, prepare};
+use jobs::prepare::{Prepared, open_hinted, prepare};
 use jobs::request::Request;
 use jobs::spread::{Before, What};
 use jobs::windows::{self, Windowed};
@@ -172,7 +172,7 @@ fn check_from<'o>(
     let window = arguments.windows.window.filter(|_| !arguments.estimate_only);
     let window = window.map(|length| (length, Before::of(arguments, what)));
     let kept = change::before(arguments, what);
-    let input = open(arguments, what, listener.as_ref())?;
+    let input = open_hinted(arguments, what, listener.as_ref(), change::hints(arguments, what, kept.as_ref()))?;
     // The targets are opened before the run, so that a target that cannot be written is reported immediately and not
     // after hours.
     let mut page = None;

@@ -5,18 +5,20 @@
 //! |---|---|
 //! | 0 | the kind of the file |
 //! | 512, 1024 | two slots, which are written in turn: the place of the list of contents, and digests |
-//! | 4096 | parts, names and lists of contents, one after another |
+//! | 4096 | groups of parts ([`groups`]), names and lists of contents, one after another |
 //!
 //! Bytes that a slot refers to are never overwritten, and the slot is written last. So a process that is killed leaves
 //! the ledger as it was before.
 
+mod groups;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use check::change::{self, Entry, NotByChange, PartKey};
+use check::change::{self, Entry, KeptGroup, NotByChange, Part, Piece};
 use check::part::{Digest, digest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,8 +28,9 @@ use tempfile::NamedTempFile;
 use crate::error::PartsError;
 use crate::random::random;
 use crate::whole_file::{in_folder, persist};
+use groups::Group;
 
-const KIND: &[u8; 16] = b"mdfsck ledger 1\n";
+const KIND: &[u8; 16] = b"mdfsck ledger 2\n";
 const SLOTS: [u64; 2] = [512, 1024];
 const CONTENT: u64 = 4096;
 /// Number of bytes of a slot: a number, a place, a length, the digest of the list of contents, and that of the slot.
@@ -78,6 +81,10 @@ struct Head<B, R = KeptRun> {
     runs: Vec<R>,
     /// What the check of the base has read of the container.
     seen: Span,
+    /// What the latest run has noted for the next.
+    standing: Span,
+    /// What opening the base has found, and a digest of it under the key.
+    opened: Span,
     /// What the caller wants to find again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
@@ -104,6 +111,8 @@ pub struct Ledger<B> {
     read_again_before: Option<String>,
     file: File,
     writer: Mutex<Writer>,
+    /// What identifies the files of the later sets.
+    later_sets: Option<Digest>,
 }
 
 /// Where the next part goes.
@@ -116,9 +125,14 @@ struct Writer {
     /// What this process has added to the list of contents.
     runs: Vec<KeptRun>,
     seen: Option<Span>,
+    /// What opening the base has found, to be kept with this run.
+    opened: Option<Vec<u8>>,
+    /// Where that was written.
+    opened_at: Option<Span>,
     at: u64,
     buffer: Vec<u8>,
     names: Span,
+    standing: Vec<u8>,
     from: u64,
     parts: u64,
     most_bytes: u64,
@@ -134,9 +148,12 @@ impl Writer {
             sequence,
             runs: Vec::new(),
             seen: None,
+            opened: None,
+            opened_at: None,
             at,
             buffer: Vec::new(),
             names: Span::default(),
+            standing: Vec::new(),
             from: at,
             parts: 0,
             most_bytes,
@@ -200,10 +217,12 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             base,
             runs: Vec::new(),
             seen: Span::default(),
+            standing: Span::default(),
+            opened: Span::default(),
             note: String::new(),
         };
         let writer = Mutex::new(Writer::new((of_writer, Some(temporary)), (CONTENT, 0), most_bytes));
-        Ok(Self { path: path.to_owned(), head, read_again_before: None, file, writer })
+        Ok(Self { path: path.to_owned(), head, read_again_before: None, file, writer, later_sets: None })
     }
 
     /// Opens a ledger. No other process can use it until the returned value is dropped.
@@ -226,13 +245,18 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             return Err(PartsError::OtherBuild { path: path.to_owned(), theirs, ours });
         }
         let length = file.metadata().map_err(unreadable(path))?.len();
-        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([head.seen, newest.head]);
+        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([
+            head.seen,
+            head.standing,
+            head.opened,
+            newest.head,
+        ]);
         let end = spans.map(Span::end).max().unwrap_or(CONTENT);
         if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
         }
         let writer = Mutex::new(Writer::new((of_writer, None), (end, newest.sequence), u64::MAX));
-        Ok(Self { path: path.to_owned(), head, read_again_before: None, file, writer })
+        Ok(Self { path: path.to_owned(), head, read_again_before: None, file, writer, later_sets: None })
     }
 
     /// The ledger may have at most this many bytes from here on. What it has already remains.
@@ -240,9 +264,42 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).most_bytes = most_bytes;
     }
 
+    /// Sets a digest of what identifies the files of the later sets of the backup.
+    pub fn of_later_sets(&mut self, later_sets: Option<Digest>) {
+        self.later_sets = later_sets;
+    }
+
+    /// Keeps what opening the base has found, together with this run.
+    pub fn keep_opened(&mut self, opened: Option<Vec<u8>>) {
+        self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).opened = opened;
+    }
+
     /// What was read before this time is read again from here on.
     pub fn read_again_before(&mut self, time: String) {
         self.read_again_before = Some(time);
+    }
+
+    /// What the caller has noted; empty if nothing.
+    pub fn note(&self) -> &str {
+        &self.head.note
+    }
+
+    /// Notes something for the next run. It is written with the parts of this run.
+    pub fn set_note(&mut self, note: String) {
+        self.head.note = note;
+    }
+
+    /// The base of a ledger, and what opening the base has found, if it has at most `most_bytes` bytes. `None` if there is
+    /// nothing, or if the ledger is damaged or of another build. Another process may be using the ledger.
+    pub fn opened(path: &Path, build: &str, most_bytes: u64) -> Option<(B, Vec<u8>)> {
+        let mut file = File::open(path).ok()?;
+        let (_, head) = head_of::<B>(path, &mut file).ok()?;
+        if head.build != build || head.opened.bytes > most_bytes {
+            return None;
+        }
+        let bytes = span(&mut file, head.opened).ok()?;
+        let (own, opened) = bytes.split_first_chunk::<16>()?;
+        (digest(&HashKey::new(head.key), opened) == *own).then(|| (head.base, opened.to_vec()))
     }
 
     /// What is in a ledger, which another process may be using.
@@ -264,16 +321,6 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     /// The base, as the caller described it.
     pub fn base(&self) -> &B {
         &self.head.base
-    }
-
-    /// What the caller has noted; empty if nothing.
-    pub fn note(&self) -> &str {
-        &self.head.note
-    }
-
-    /// Notes something for the next run. It is written with the parts of this run.
-    pub fn set_note(&mut self, note: String) {
-        self.head.note = note;
     }
 
     /// The runs whose parts are in the ledger, the latest first.
@@ -311,7 +358,8 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     pub fn commit(self, image: String, read_at: String, seen: Option<&[u8]>) -> Result<bool, PartsError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let is_whole = !writer.is_full;
-        if writer.parts == 0 && writer.error.is_none() && seen.is_none() {
+        let is_window = !writer.runs.is_empty() || seen.is_some() && !self.head.runs.is_empty();
+        if writer.parts == 0 && writer.error.is_none() && !is_window {
             // There is nothing to keep: nothing has changed, or not even the names found room.
             return Ok(is_whole);
         }
@@ -329,22 +377,23 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         B: Sync + Send + Clone,
     {
         let former: Self = Self::open(path, build)?;
-        let Head { build, key, range_pages, base, .. } = former.head.clone();
+        let Head { build, key, range_pages, base, note, .. } = former.head.clone();
         let mut compact: Self = Self::create(path, &build, range_pages, base, u64::MAX)?;
-        (compact.head.key, compact.head.note) = (key, former.head.note.clone());
-        let seen = former.seen()?;
+        (compact.head.key, compact.head.note) = (key, note);
+        let unreadable = |cause: io::Error| PartsError::unreadable(path)(cause);
         // One bit for each range, 64 ranges in a word.
         let mut latest = BTreeMap::<(u16, u32), u64>::new();
-        let unreadable = |cause: io::Error| PartsError::unreadable(path)(cause);
         // A later run finds the runs in the same order: the latest is written last.
         let mut runs = Vec::new();
         for run in former.head.runs.iter().rev() {
             let mut wanted = Vec::new();
-            let each = former.each_of(run, |key, _| {
-                let at = key.range.first / range_pages.max(1);
-                let word = latest.entry((key.range.file_id, at / 64)).or_default();
-                wanted.push(*word & (1 << (at % 64)) == 0);
-                *word |= 1 << (at % 64);
+            let each = former.each_of(run, |group| {
+                for key in group.keys() {
+                    let at = key.range.first / range_pages.max(1);
+                    let word = latest.entry((key.range.file_id, at / 64)).or_default();
+                    wanted.push(*word & (1 << (at % 64)) == 0);
+                    *word |= 1 << (at % 64);
+                }
                 Ok(())
             });
             each.map_err(unreadable)?;
@@ -354,20 +403,33 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             let mut file = &former.file;
             change::Ledger::begin(&compact, &span(&mut file, run.names).map_err(unreadable)?);
             let mut wanted = wanted.into_iter();
-            let each = former.each_of(run, |key, part| {
-                if wanted.next() == Some(true) {
-                    change::Ledger::keep(&compact, key, part);
+            let each = former.each_of(run, |group| {
+                let kept: Vec<bool> = wanted.by_ref().take(group.keys().len()).collect();
+                let mut parts = Vec::new();
+                for (at, key) in group.keys().to_vec().into_iter().enumerate() {
+                    if kept.get(at) == Some(&true) {
+                        let (sums, bounds) = (group.read(Piece::Sums(at))?, group.read(Piece::Bounds(at))?);
+                        parts.push(Part { key, sums, bounds });
+                    }
+                }
+                if parts.len() == kept.len() {
+                    change::Ledger::keep(&compact, &parts, &group.read(Piece::All)?);
+                } else {
+                    // The merged sums of the group are those of all of its parts.
+                    parts.iter().for_each(|part| change::Ledger::keep(&compact, std::slice::from_ref(part), &[]));
                 }
                 Ok(())
             });
             each.map_err(unreadable)?;
-            {
-                let mut writer = compact.writer.lock().unwrap_or_else(PoisonError::into_inner);
-                compact.add((&run.image, &run.read_at), &mut writer, None)?;
-            }
+            let mut writer = compact.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            compact.add((&run.image, &run.read_at), &mut writer, None)?;
         }
+        let seen = former.seen()?;
+        let mut file = &former.file;
+        let opened = span(&mut file, former.head.opened).map_err(unreadable)?;
         drop(former);
         let mut writer = compact.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.opened = opened.get(16..).map(<[u8]>::to_vec);
         compact.add(("", ""), &mut writer, Some(&seen))?;
         compact.put_in_place(&mut writer)
     }
@@ -378,27 +440,34 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let most_bytes = std::mem::replace(&mut writer.most_bytes, u64::MAX);
         let is_full = std::mem::take(&mut writer.is_full);
         let content = Span { at: writer.from, bytes: writer.next() - writer.from };
-        let seen = seen.map(|seen| {
-            let span = Span { at: writer.next(), bytes: seen.len() as u64 };
+        if let Some(seen) = seen {
+            writer.seen = Some(Span { at: writer.next(), bytes: seen.len() as u64 });
             writer.put(&[seen]);
-            span
-        });
+        }
+        // A standing belongs to the latest run, so that of an earlier run does not remain.
+        let standing = std::mem::take(&mut writer.standing);
+        let standing_at = Span { at: writer.next(), bytes: standing.len() as u64 };
+        writer.put(&[&standing]);
+        if let Some(opened) = writer.opened.take() {
+            writer.opened_at = Some(Span { at: writer.next(), bytes: 16 + opened.len() as u64 });
+            writer.put(&[&digest(&HashKey::new(self.head.key), &opened), &opened]);
+        }
         if writer.parts > 0 {
             let (image, read_at, parts, names) = (image.to_owned(), read_at.to_owned(), writer.parts, writer.names);
             writer.runs.push(KeptRun { image, read_at, parts, names, content });
             writer.parts = 0;
         }
-        writer.seen = seen.or(writer.seen);
-        let Head { build, key, range_pages, base, runs, seen, note } = &self.head;
-        let runs: Vec<&KeptRun> = runs.iter().chain(&writer.runs).collect();
+        let Head { build, key, range_pages, base, runs, seen, opened, note, .. } = &self.head;
         let head = Head {
             build: build.clone(),
             key: *key,
             range_pages: *range_pages,
             base,
-            runs,
-            note: note.clone(),
+            runs: runs.iter().chain(&writer.runs).collect::<Vec<&KeptRun>>(),
             seen: writer.seen.unwrap_or(*seen),
+            standing: standing_at,
+            opened: writer.opened_at.unwrap_or(*opened),
+            note: note.clone(),
         };
         let json = serde_json::to_vec(&head).map_err(|error| unwritable(&self.path)(error.into()))?;
         let head = Span { at: writer.next(), bytes: json.len() as u64 };
@@ -460,25 +529,17 @@ fn is_range(pages: u32) -> bool {
 }
 
 impl<B> Ledger<B> {
-    /// Calls `visit` with each part of a run.
+    /// Calls `visit` with each group of a run.
     fn each_of<E: From<io::Error>>(
         &self,
         run: &KeptRun,
-        mut visit: impl FnMut(PartKey, &[u8]) -> Result<(), E>,
+        mut visit: impl FnMut(&mut Group<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (mut file, mut part) = (&self.file, Vec::new());
-        file.seek(SeekFrom::Start(run.content.at))?;
-        let mut from = BufReader::with_capacity(BUFFER_BYTES, file.take(run.content.bytes));
-        for _ in 0..run.parts {
-            let (mut key, mut length) = ([0; PartKey::BYTES], [0; 4]);
-            from.read_exact(&mut key)?;
-            from.read_exact(&mut length)?;
-            let length = u32::from_le_bytes(length);
-            part.clear();
-            // The buffer grows with the bytes that are read, whatever length the file states.
-            let read = from.by_ref().take(length.min(MOST_PART_BYTES).into()).read_to_end(&mut part)?;
-            let key = PartKey::from_bytes(&key).filter(|_| read == length as usize);
-            visit(key.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?, &part)?;
+        let mut at = run.content.at;
+        while at < run.content.end() {
+            let mut group = Group::open(&self.file, at, run.content.end())?;
+            at = group.end();
+            visit(&mut group)?;
         }
         Ok(())
     }
@@ -487,6 +548,10 @@ impl<B> Ledger<B> {
 impl<B: Sync + Send> change::Ledger for Ledger<B> {
     fn range_pages(&self) -> u32 {
         self.head.range_pages
+    }
+
+    fn runs(&self) -> usize {
+        self.head.runs.len()
     }
 
     fn must_read_again(&self, run: usize) -> bool {
@@ -499,9 +564,18 @@ impl<B: Sync + Send> change::Ledger for Ledger<B> {
         for run in self.head.runs.iter().rev() {
             let mut file = &self.file;
             visit(Entry::Run(&span(&mut file, run.names)?))?;
-            self.each_of(run, |key, part| visit(Entry::Part(key, part)))?;
+            self.each_of(run, |group| visit(Entry::Group(group)))?;
         }
         Ok(())
+    }
+
+    fn standing(&self) -> Result<Option<Vec<u8>>, NotByChange> {
+        let mut file = &self.file;
+        Ok((self.head.standing.bytes > 0).then(|| span(&mut file, self.head.standing)).transpose()?)
+    }
+
+    fn later_sets(&self) -> Option<Digest> {
+        self.later_sets
     }
 
     fn begin(&self, names: &[u8]) {
@@ -511,12 +585,18 @@ impl<B: Sync + Send> change::Ledger for Ledger<B> {
         (writer.from, writer.parts) = (writer.next(), 0);
     }
 
-    fn keep(&self, key: PartKey, part: &[u8]) {
+    fn keep(&self, parts: &[Part], all: &[u8]) {
+        let head = groups::head(parts, all);
+        let pieces: Vec<&[u8]> = groups::pieces(&head, parts, all).collect();
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = (part.len() as u32).to_le_bytes();
-        if writer.put(&[&key.to_bytes(), &length, part]) {
-            writer.parts += 1;
+        if writer.put(&pieces) {
+            writer.parts += parts.len() as u64;
         }
+    }
+
+    fn stand(&self, standing: &[u8]) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.standing = standing.to_vec();
     }
 }
 
@@ -574,12 +654,16 @@ fn span(file: &mut (impl Read + Seek), span: Span) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use change::Ledger as _;
+    use change::{Ledger as _, PartKey, Piece};
     use findings::FileRange;
 
     fn key(first: u32) -> PartKey {
         let range = FileRange { file_id: 1, first, pages: 32 };
         PartKey { range, above: [1; 16], maps: [2; 16], meaning: [first as u8; 16] }
+    }
+
+    fn part(first: u32, sums: usize) -> Part {
+        Part { key: key(first), sums: vec![7; sums], bounds: vec![8; 3] }
     }
 
     /// Everything in the ledger, as text.
@@ -588,7 +672,17 @@ mod tests {
         let read = ledger.each(&mut |entry| {
             content.push(match entry {
                 Entry::Run(names) => String::from_utf8_lossy(names).into_owned(),
-                Entry::Part(key, part) => format!("{} {}", key.range.first, part.len()),
+                Entry::Group(group) => {
+                    let keys = group.keys().to_vec();
+                    let all = group.read(Piece::All)?.len();
+                    let part = |(at, key): (usize, &PartKey)| {
+                        let (sums, bounds) = (group.read(Piece::Sums(at))?, group.read(Piece::Bounds(at))?);
+                        assert_eq!((&sums, bounds), (&vec![7; sums.len()], vec![8; 3]));
+                        Ok(format!("{} {}", key.range.first, sums.len()))
+                    };
+                    let parts = keys.iter().enumerate().map(part).collect::<io::Result<Vec<_>>>()?;
+                    format!("{all}: {}", parts.join(", "))
+                }
             });
             Ok(())
         });
@@ -599,12 +693,13 @@ mod tests {
     fn with_two_runs(path: &Path) {
         let ledger = Ledger::create(path, "build", 32, "base".to_owned(), u64::MAX).unwrap();
         ledger.begin(b"names");
-        ledger.keep(key(0), &[7; 100]);
-        ledger.keep(key(32), &vec![8; 200_000]);
+        ledger.keep(&[part(0, 100), part(32, 200_000)], &[1; 50]);
+        ledger.keep(&[part(64, 3)], &[]);
+        ledger.stand(b"first");
         assert!(ledger.commit("full".to_owned(), "monday".to_owned(), Some(b"seen")).unwrap());
         let ledger: Ledger<String> = Ledger::open(path, "build").unwrap();
         ledger.begin(b"other names");
-        ledger.keep(key(32), &[9; 5]);
+        ledger.keep(&[part(32, 5)], &[]);
         assert!(ledger.commit("diff".to_owned(), "tuesday".to_owned(), None).unwrap());
     }
 
@@ -613,7 +708,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parts").join("x.ledger");
         with_two_runs(&path);
-        let expected = ["other names", "32 5", "names", "0 100", "32 200000"];
+        let expected = ["other names", "0: 32 5", "names", "50: 0 100, 32 200000", "0: 64 3"];
         for _ in 0..3 {
             let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
             assert_eq!(content(&ledger), expected);
@@ -623,7 +718,8 @@ mod tests {
             assert!(matches!(other, Err(PartsError::InUse { .. })), "two processes at a time");
             // Not committed.
             ledger.begin(b"lost");
-            (0..3000).for_each(|first| ledger.keep(key(first * 32), &[1; 1000]));
+            ledger.stand(b"lost");
+            (0..3000).for_each(|first| ledger.keep(&[part(first * 32, 1000)], &[]));
         }
         assert!(matches!(Ledger::<String>::open(&path, "other"), Err(PartsError::OtherBuild { .. })));
     }
@@ -632,49 +728,59 @@ mod tests {
     fn what_was_added_stays_when_the_process_is_killed_and_the_rest_of_the_run_follows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.ledger");
-        let ledger = Ledger::create(&path, "build", 32, "base".to_owned(), u64::MAX).unwrap();
+        let mut ledger = Ledger::create(&path, "build", 32, "base".to_owned(), u64::MAX).unwrap();
+        ledger.keep_opened(Some(b"opened".to_vec()));
         ledger.begin(b"names");
-        ledger.keep(key(0), &[7; 100]);
+        ledger.keep(&[part(0, 100), part(32, 100)], &[1; 50]);
         ledger.checkpoint("tonight", "monday").unwrap();
         assert!(matches!(Ledger::<String>::open(&path, "build"), Err(PartsError::InUse { .. })));
-        ledger.keep(key(32), &[]);
+        ledger.keep(&[part(64, 0)], &[]);
         ledger.checkpoint("tonight", "monday").unwrap();
-        ledger.keep(key(64), &[7; 9]);
+        ledger.keep(&[part(96, 9)], &[]);
         drop(ledger);
         let killed: Ledger<String> = Ledger::open(&path, "build").unwrap();
-        assert_eq!(content(&killed), ["names", "32 0", "names", "0 100"]);
+        assert_eq!(content(&killed), ["names", "0: 64 0", "names", "50: 0 100, 32 100"]);
         drop(killed);
         let mut ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
         ledger.begin(b"later");
-        ledger.keep(key(64), &[7; 9]);
+        ledger.keep(&[part(96, 9)], &[]);
         ledger.checkpoint("tonight", "tuesday").unwrap();
-        ledger.keep(key(0), &[7; 8]);
+        ledger.keep(&[part(0, 8)], &[]);
         ledger.set_note("remember".to_owned());
         assert!(ledger.commit("tonight".to_owned(), "tuesday".to_owned(), Some(b"seen")).unwrap());
+        let said = |ledger: &Ledger<String>| {
+            let opened = Ledger::<String>::opened(&path, "build", 100).map(|(_, opened)| opened);
+            (ledger.note().to_owned(), ledger.seen().unwrap(), opened, ledger.key().bytes().to_vec())
+        };
         let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
-        assert_eq!(content(&ledger), ["later", "0 8", "later", "64 9", "names", "32 0", "names", "0 100"]);
-        assert_eq!((ledger.note(), ledger.seen().unwrap().as_slice()), ("remember", &b"seen"[..]));
-        let (key, before) = (ledger.key(), fs::metadata(&path).unwrap().len());
+        let latest = ["later", "0: 0 8", "later", "0: 96 9", "names", "0: 64 0", "names"];
+        assert_eq!(content(&ledger), [&latest[..], &["50: 0 100, 32 100"]].concat());
+        let (before, bytes) = (said(&ledger), fs::metadata(&path).unwrap().len());
+        assert_eq!(
+            (before.0.as_str(), &*before.1, before.2.as_deref()),
+            ("remember", &b"seen"[..], Some(&b"opened"[..]))
+        );
         drop(ledger);
         // Without what was replaced, everything else is as it was.
         Ledger::<String>::compact(&path, "build").unwrap();
         let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
-        assert_eq!(content(&ledger), ["later", "0 8", "later", "64 9", "names", "32 0"]);
-        assert_eq!((ledger.note(), ledger.seen().unwrap().as_slice()), ("remember", &b"seen"[..]));
-        assert_eq!(ledger.runs().map(|run| run.read_at.as_str()).collect::<Vec<_>>(), ["tuesday", "tuesday", "monday"]);
-        assert!(ledger.key().bytes() == key.bytes() && fs::metadata(&path).unwrap().len() < before);
+        assert_eq!(content(&ledger), [&latest[..], &["0: 32 100"]].concat());
+        assert_eq!(said(&ledger), before);
+        let dates = ["tuesday", "tuesday", "monday", "monday"];
+        assert_eq!(ledger.runs().map(|run| run.read_at.as_str()).collect::<Vec<_>>(), dates);
+        assert!(fs::metadata(&path).unwrap().len() < bytes);
     }
 
     #[test]
     fn a_ledger_that_is_full_keeps_what_found_room() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.ledger");
-        let ledger = Ledger::create(&path, "build", 8, String::new(), CONTENT + 500).unwrap();
+        let ledger = Ledger::create(&path, "build", 8, String::new(), CONTENT + 600).unwrap();
         ledger.begin(b"names");
-        (0..10).for_each(|first| ledger.keep(key(first * 8), &[1; 100]));
+        (0..10).for_each(|first| ledger.keep(&[part(first * 8, 100)], &[]));
         assert!(!ledger.commit(String::new(), String::new(), None).unwrap());
         let ledger = Ledger::open(&path, "build").unwrap();
-        assert_eq!(content(&ledger), ["names", "0 100", "8 100", "16 100"]);
+        assert_eq!(content(&ledger), ["names", "0: 0 100", "0: 8 100", "0: 16 100"]);
     }
 
     #[test]
@@ -688,8 +794,13 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             let ledger = Ledger::<String>::open(&path, "build").ok()?;
             let mut count = 0;
-            let is_read = ledger.each(&mut |_| {
+            let is_read = ledger.each(&mut |entry| {
                 count += 1;
+                if let Entry::Group(group) = entry {
+                    for at in 0..group.keys().len() {
+                        group.read(Piece::Sums(at))?;
+                    }
+                }
                 Ok(())
             });
             Some((count, is_read.is_ok()))

@@ -82,6 +82,19 @@ impl<'s> RecoveredPages<'s> {
 }
 
 impl RecoveredPages<'_> {
+    /// For each of `pages` pages from `first`, at most 128: whether recovery has made the page or changed it, or the file
+    /// grew by it after the backup.
+    fn made(&self, first: PageId, pages: u32) -> u128 {
+        let stored = self.source.file(first.file).map_or(0, |file| file.pages);
+        let recovered = self.recovery.store.pages();
+        let start = recovered.partition_point(|stored| stored.page < first);
+        let end = PageId::new(first.file, first.page.saturating_add(pages.min(u128::BITS)));
+        let of_log = recovered.iter().skip(start).take_while(|stored| stored.page < end);
+        let made = of_log.fold(0, |made, stored| made | 1 << (stored.page.page - first.page));
+        let grown = (0..pages.min(u128::BITS)).filter(|bit| first.page.saturating_add(*bit) >= stored);
+        grown.fold(made, |made, bit| made | 1 << bit)
+    }
+
     /// Reads pages from the source. Pages by which a file grew after the backup are filled with zeros.
     fn read_stored(&self, first: PageId, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let pages_of = |files: &[DataFile]| {
@@ -147,17 +160,11 @@ impl PageSource for RecoveredPages<'_> {
     }
 
     fn above_base(&self, first: PageId, pages: u32) -> Option<u128> {
-        let stored = self.source.file(first.file).map_or(0, |file| file.pages);
-        let mut above = self.source.above_base(first, pages)?;
-        let recovered = self.recovery.store.pages();
-        let start = recovered.partition_point(|stored| stored.page < first);
-        let end = PageId::new(first.file, first.page.saturating_add(pages.min(u128::BITS)));
-        for stored in recovered.iter().skip(start).take_while(|stored| stored.page < end) {
-            above |= 1 << (stored.page.page - first.page);
-        }
-        // Pages by which the file grew after the backup.
-        let grown = (0..pages.min(u128::BITS)).filter(|bit| first.page.saturating_add(*bit) >= stored);
-        Some(grown.fold(above, |above, bit| above | 1 << bit))
+        Some(self.source.above_base(first, pages)? | self.made(first, pages))
+    }
+
+    fn above_base_as_stored(&self, first: PageId, pages: u32) -> Option<u128> {
+        Some(self.source.above_base_as_stored(first, pages)? & !self.made(first, pages))
     }
 
     fn has_recovered_pages(&self) -> bool {

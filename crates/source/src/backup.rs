@@ -14,6 +14,7 @@ mod damage;
 mod files;
 mod forks;
 mod groups;
+mod hints;
 #[doc(hidden)]
 pub mod hostile;
 mod log_parts;
@@ -40,6 +41,7 @@ pub use chain_sets::ChainSet;
 pub use config::{BackupFile, BackupFilegroup, SetConfig};
 pub use damage::{Damage, DamageKind};
 pub use forks::{Fork, Line};
+pub use hints::Hints;
 pub use log_parts::{BackupLog, LogPart, LogSet};
 pub use pages::{BackupPages, SetLabel, UsedSet};
 pub use plan::{BackupPlan, SetChoice, SetPlace, plan};

@@ -174,6 +174,12 @@ pub trait PageSource: Sync {
         None
     }
 
+    /// Like [`Self::above_base`], but without the pages that recovery has made or changed: the bytes of the others are
+    /// what a later set of the backup holds.
+    fn above_base_as_stored(&self, first: PageId, pages: u32) -> Option<u128> {
+        self.above_base(first, pages)
+    }
+
     /// Whether pages were recovered from a log. If so, values that the server writes only at checkpoints and does not
     /// log may be outdated.
     fn has_recovered_pages(&self) -> bool {
@@ -265,6 +271,10 @@ macro_rules! as_inner {
 
         fn above_base(&self, first: format::PageId, pages: u32) -> Option<u128> {
             self.inner.above_base(first, pages)
+        }
+
+        fn above_base_as_stored(&self, first: format::PageId, pages: u32) -> Option<u128> {
+            self.inner.above_base_as_stored(first, pages)
         }
 
         fn changes(&self) -> Vec<$crate::FileChange> {

@@ -559,6 +559,9 @@ wire!(Names { units, plans });
 /// The part of the memory for facts that the facts of one run may use while other facts are read: one sixteenth.
 const SHARE: usize = 16;
 
+/// The number of facts that are read before the memory of a run is bounded again.
+const FACTS_PER_BOUND: usize = 128;
+
 /// A run is encoded as its facts, in order. A byte before each fact says that a fact follows; a zero byte ends the run.
 impl<F: Fact> Wire for Run<F> {
     fn write(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
@@ -582,7 +585,7 @@ impl<F: Fact> Wire for Run<F> {
 
     fn read(from: &mut Input<'_>) -> Result<Self, SumsError> {
         let limit = limit_of::<F>(from.space);
-        let (mut run, mut before) = (Self::default(), None);
+        let (mut run, mut before, mut count) = (Self::default(), None, 0_usize);
         while bool::read(from)? {
             let mut failed = None;
             let fact = F::unpack(before.as_ref(), &mut |bytes| {
@@ -598,7 +601,11 @@ impl<F: Fact> Wire for Run<F> {
             let fact = fact.ok_or_else(|| from.damaged("a fact"))?;
             let fact_now = fact.translated(|unit| from.unit(unit).ok());
             run.push(fact_now.ok_or_else(|| from.damaged("a unit"))?);
-            run.bound(limit, from.space);
+            count += 1;
+            // The room that a run reserves each time is much more than the facts of a small range need.
+            if count % FACTS_PER_BOUND == 0 {
+                run.bound(limit, from.space);
+            }
             before = Some(fact);
         }
         Ok(run)

@@ -1,13 +1,14 @@
 //! B-trees: order of keys, links between pages, key bounds. For each page, the sweep adds the links of the page to
 //! sums. If the sums of a tree differ, a second look at the tree finds the damaged pages.
 
-mod bounds;
+pub(crate) mod bounds;
 mod levels;
 mod links;
 mod page;
 mod page_filter;
 mod pinpoint;
 mod pinpoint_facts;
+mod reach;
 mod role;
 
 use findings::Finding;
@@ -24,7 +25,8 @@ use crate::sweep::context::Context;
 use crate::sweep::page_check::{PageCheck, SoundPage};
 use crate::sweep::pinpoint::second_look;
 
-use levels::{LevelSums, NodePage, PageBounds, Sums, TreeLevel, TreeSums};
+pub(crate) use levels::PageBounds;
+use levels::{LevelSums, NodePage, Sums, TreeLevel, TreeSums};
 use page::{child, level_of};
 
 /// Bytes per tree page that the facts about the page need in temporary files.

@@ -41,6 +41,8 @@ pub(crate) struct Reader {
     parts: Vec<Part>,
     /// Bytes of values read so far.
     pub(crate) bytes_read: u64,
+    /// The pages of the values since this list was set.
+    pub(crate) used: Option<Vec<PageId>>,
 }
 
 impl Reader {
@@ -122,6 +124,9 @@ impl Reader {
     /// Returns page `id` if it is a sound text page; `None` otherwise. The bits that torn-page protection replaced are
     /// restored.
     fn page(&mut self, source: &dyn PageSource, id: PageId) -> Option<&PageBytes> {
+        if let Some(used) = self.used.as_mut().filter(|used| used.last() != Some(&id)) {
+            used.push(id);
+        }
         let kept = self.pages.iter().position(|(kept, _)| *kept == id);
         let at = kept.unwrap_or_else(|| {
             let place = (id, sound_page(source, id));

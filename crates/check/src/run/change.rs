@@ -7,7 +7,10 @@
 //! the present pages. Sums are never kept of ranges with findings, with pages that could not be read, or with system
 //! tables, which are read anyway.
 
+mod groups;
 mod inputs;
+mod standing;
+mod states;
 mod tables;
 mod verify;
 mod watched;
@@ -15,6 +18,7 @@ mod window;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Arc, PoisonError};
 
 use catalog::Database;
 use findings::{FileRange, Options, Report, Scope};
@@ -23,20 +27,24 @@ use source::PageSource;
 use source::backup::FileSeen;
 use sums::CheckSums;
 use sums::names::{Names, Translation};
-use sums::spill::TempStore;
+use sums::spill::{Run as FactRun, TempStore};
 use sums::wire::{Digest, Input, Output, SumsError, Wire};
 use thiserror::Error;
 
 use crate::basis::progress::Progress;
+use crate::checks::tree::PageBounds;
 use crate::checks::{Checks, Sums};
 use crate::run::part::seen;
 use crate::run::{Run, run_with};
 use crate::sweep::any_in_scope;
 use crate::sweep::check_list::{CheckList, Swept};
 use crate::sweep::context::Context;
-use crate::sweep::keeping::{Keeper, SweptRange, range_of};
+use crate::sweep::settled::{Children, Marks, Settled};
 
+use groups::Keeping;
 use inputs::Inputs;
+use standing::Standing;
+use states::{State, States};
 pub use tables::Turn;
 #[doc(hidden)]
 pub use verify::differing_parts;
@@ -57,6 +65,9 @@ pub struct PartKey {
 }
 
 impl PartKey {
+    /// Stands in place of the digest of the bytes if the run has found something in the range, or has not read all of it.
+    /// Such a part has no sums; no run may use the sums that an earlier run has kept of the range.
+    pub const FOUND: Digest = [0xff; 16];
     /// Number of bytes of a key.
     pub const BYTES: usize = 10 + 3 * 16;
 
@@ -80,18 +91,56 @@ impl PartKey {
     }
 }
 
+/// The sums of a range, as bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The inputs of the sums.
+    pub key: PartKey,
+    /// The sums without the key bounds of pages.
+    pub sums: Vec<u8>,
+    /// The first and last key of each page of a B-tree. A later run needs them only where the page or its parent has
+    /// changed.
+    pub bounds: Vec<u8>,
+}
+
 /// What a ledger gives back.
 pub enum Entry<'e> {
     /// The beginning of the parts that one run has kept: what [`Ledger::begin`] received.
     Run(&'e [u8]),
-    /// A part of that run.
-    Part(PartKey, &'e [u8]),
+    /// Parts that the run has kept together.
+    Group(&'e mut dyn KeptGroup),
+}
+
+/// A group of parts that the ledger gives back, piece by piece.
+pub trait KeptGroup {
+    /// The keys of the parts.
+    fn keys(&self) -> &[PartKey];
+
+    /// Reads a piece.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    fn read(&mut self, piece: Piece) -> io::Result<Vec<u8>>;
+}
+
+/// A piece of a group of parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Piece {
+    /// The merged sums of all parts.
+    All,
+    /// The sums of the part at this index.
+    Sums(usize),
+    /// The key bounds of the part at this index.
+    Bounds(usize),
 }
 
 /// The storage for the parts of earlier runs and of this run.
 pub trait Ledger: Sync {
     /// The number of pages of a range: a power of two, at most 128.
     fn range_pages(&self) -> u32;
+
+    /// The number of runs that have kept parts.
+    fn runs(&self) -> usize;
 
     /// Whether what an earlier run, counted backwards, has read last must be read again.
     fn must_read_again(&self, run: usize) -> bool {
@@ -105,11 +154,25 @@ pub trait Ledger: Sync {
     /// If the ledger cannot be read, or an error of `visit`.
     fn each(&self, visit: &mut dyn FnMut(Entry<'_>) -> Result<(), NotByChange>) -> Result<(), NotByChange>;
 
+    /// What the latest run has passed to [`Self::stand`]; `None` if it has passed nothing.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    fn standing(&self) -> Result<Option<Vec<u8>>, NotByChange>;
+
+    /// A digest of what identifies the files of the later sets of the backup; `None` if they have no identity. If it is the
+    /// same as in the latest run, pages that come from these sets are not read to compare them.
+    fn later_sets(&self) -> Option<Digest>;
+
     /// Begins to keep the parts of this run. `names` must be given back with them.
     fn begin(&self, names: &[u8]);
 
-    /// Keeps a part of this run. If that fails, the run goes on.
-    fn keep(&self, key: PartKey, part: &[u8]);
+    /// Keeps parts of this run, and their merged sums; the merged sums are empty if there is only one part. If that fails,
+    /// the run goes on.
+    fn keep(&self, parts: &[Part], all: &[u8]);
+
+    /// Keeps what the next run must know about this run, if it keeps any parts.
+    fn stand(&self, standing: &[u8]);
 }
 
 /// Why a run cannot use the sums of an earlier run. The caller makes a whole run instead.
@@ -193,28 +256,45 @@ pub fn run_by_change(
 ) -> Result<(Report, Reuse), NotByChange> {
     refused(database, options)?;
     let watched = Watched::new(source);
-    let (mut reuse, mut states) = (Reuse::default(), None);
+    let (mut reuse, mut states, mut noted) = (Reuse::default(), None, None);
     let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
         let change = Change::new(context, checks, ledger)?;
         let mut kept = change.kept(run)?;
         let missing = change.missing(&kept);
         reuse = change.reuse(&kept);
         watched.keep(joined(kept.states.kept()));
+        let keeping = Keeping::new(&change, missing_in(&kept.states));
         run.progress.phase("sweep", missing.iter().map(|range| u64::from(range.pages)).sum());
-        let others = run.sweep_ranges((change.context, checks), &missing, &change);
+        let others = run.sweep_ranges((change.context, checks), &missing, &keeping);
         kept.swept.merge(others);
+        let (rest, new_keys) = keeping.finish();
+        kept.swept.merge(rest);
         kept.states.each_mut(|state| {
             if state.is_open() {
                 *state = State::Swept;
             }
         });
         reuse.tables = change.tables(&kept.states, |_| false);
-        states = Some(kept.states);
+        let settled = change.settled(&kept);
+        change.add_bounds(&mut kept, &settled)?;
+        let mut standing = change.standing(&kept, new_keys);
+        let values = Arc::clone(&settled.values_now);
+        context.settled = Some(settled);
         run.end_pass(context, checks, &mut kept.swept);
+        standing.open = std::mem::take(&mut kept.swept.sums.trees.open);
+        standing.is_void = context.space.error().is_some();
+        noted = Some((standing, values));
+        states = Some(kept.states);
         Ok::<_, NotByChange>(kept.swept)
     })?;
     if let Some(page) = watched.rotten() {
         return Err(NotByChange::Rotten(page));
+    }
+    if let Some((mut standing, values)) = noted {
+        standing.values = std::mem::take(&mut *values.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(bytes) = standing.written(&options.fact_hash()) {
+            ledger.stand(&bytes);
+        }
     }
     reuse.oldest = states.map(|states| oldest(&report, &states)).unwrap_or_default();
     report.statistics.pages_read = report.statistics.pages_read.saturating_sub(reuse.pages_kept);
@@ -266,94 +346,38 @@ struct Change<'c> {
     checks: &'c Checks,
     ledger: &'c dyn Ledger,
     inputs: Inputs,
+    /// What the latest run has noted.
+    standing: Option<Standing>,
     range_pages: u32,
-}
-
-/// Whether the sums of a range are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// The ledger has no part for the range.
-    Unknown,
-    /// The ledger has parts, but none with the present inputs. The reason is that of the latest run.
-    Other(Reason),
-    /// The sums come from this run, counted backwards.
-    Kept(u16),
-    /// The sums come from this run, and have been added up.
-    Merged(u16),
-    /// This run has swept the range.
-    Swept,
-}
-
-impl State {
-    /// Whether the sums are not known.
-    fn is_open(self) -> bool {
-        matches!(self, Self::Unknown | Self::Other(_))
-    }
-
-    /// Why a range in this state is swept.
-    fn reason(self) -> Reason {
-        match self {
-            Self::Unknown => Reason::NotKept,
-            Self::Other(reason) => reason,
-            Self::Kept(_) | Self::Merged(_) | Self::Swept => Reason::Again,
-        }
-    }
-
-    /// Notes why a part was not used, unless the reason is known already.
-    fn is_other(&mut self, reason: Reason) {
-        if *self == Self::Unknown
-            || *self != Self::Other(Reason::Findings) && reason == Reason::Findings && self.is_open()
-        {
-            *self = Self::Other(reason);
-        }
-    }
-}
-
-/// The state of each range of the files.
-struct States {
-    files: Vec<(u16, u32, Vec<State>)>,
-    range_pages: u32,
-}
-
-impl States {
-    fn of(context: &Context<'_>, range_pages: u32) -> Self {
-        let of_file = |file: &crate::survey::FileMap| {
-            (file.file_id, file.pages, vec![State::Unknown; file.pages.div_ceil(range_pages) as usize])
-        };
-        Self { files: context.survey.files.iter().map(of_file).collect(), range_pages }
-    }
-
-    /// The state of a range; `None` if the files are not divided into such ranges.
-    fn get_mut(&mut self, range: FileRange) -> Option<&mut State> {
-        let (_, pages, states) = self.files.iter_mut().find(|(file, ..)| *file == range.file_id)?;
-        let is_range = range == range_of(PageId::new(range.file_id, range.first), self.range_pages, *pages);
-        states.get_mut((range.first / self.range_pages) as usize).filter(|_| is_range && range.pages > 0)
-    }
-
-    fn each_mut(&mut self, act: impl Fn(&mut State)) {
-        self.files.iter_mut().flat_map(|(.., states)| states).for_each(act);
-    }
-
-    /// All ranges, in the order of the files.
-    fn each(&self) -> impl Iterator<Item = (FileRange, State)> + '_ {
-        self.files.iter().flat_map(|(file, pages, states)| {
-            let with_first = states.iter().zip((0..).step_by(self.range_pages as usize));
-            let range = |first| range_of(PageId::new(*file, first), self.range_pages, *pages);
-            with_first.map(move |(state, first)| (range(first), *state))
-        })
-    }
-
-    /// The ranges whose sums were taken from earlier runs, in the order of the files.
-    fn kept(&self) -> impl Iterator<Item = FileRange> + '_ {
-        self.each().filter(|(_, state)| matches!(state, State::Kept(_))).map(|(range, _)| range)
-    }
 }
 
 /// The sums that were taken from earlier runs.
 struct Kept {
     swept: Swept<Sums>,
     states: States,
+    /// The keys of the parts in use, of ranges that do not have a part of the first run in use now and at the latest run.
+    keys: BTreeMap<(u16, u32), PartKey>,
     pages: u64,
+}
+
+/// Sums of an earlier run that are those of a sweep now.
+struct Found<'f> {
+    /// The run, counted backwards.
+    run: usize,
+    fitting: Fitting<'f>,
+    /// The group of which the parts are.
+    group: &'f mut dyn KeptGroup,
+    translation: &'f Translation,
+    swept: Swept<Sums>,
+}
+
+/// The parts from which the sums come.
+#[derive(Clone, Copy)]
+enum Fitting<'f> {
+    /// The merged sums of a group, of which all parts fit.
+    Group(&'f [PartKey]),
+    /// The sums of one part.
+    Part(&'f PartKey),
 }
 
 impl<'c> Change<'c> {
@@ -365,127 +389,188 @@ impl<'c> Change<'c> {
         (inputs.globals(context), inputs.names().clone()).write(&mut to)?;
         to.finish()?;
         ledger.begin(&bytes);
-        Ok(Self { context, checks, ledger, inputs, range_pages })
+        let standing = ledger.standing()?.map(|bytes| Standing::read(context, &bytes)).transpose()?;
+        Ok(Self { context, checks, ledger, inputs, standing, range_pages })
     }
 
-    /// Adds up the parts of earlier runs whose inputs are the same now.
+    /// Adds up the parts of earlier runs whose inputs are the same now, without their key bounds.
     fn kept(&self, run: &Run<'_>) -> Result<Kept, NotByChange> {
         let context = self.context;
-        let (mut all, mut pages) = (Swept::new(self.checks, context.units.list().len()), 0);
-        let states = self.each_kept(run, |_, swept| {
+        let (mut all, mut pages, mut keys) = (self.nothing(), 0, BTreeMap::new());
+        let later_runs = self.ledger.runs().saturating_sub(1);
+        let states = self.each_fitting(run, |Found { run, fitting, swept, .. }| {
             pages += swept.tallies.pages_read;
             all.merge(swept);
             all.sums.gather(context.space);
             self.checks.bound(context, &mut all.sums);
+            let of_parts = match fitting {
+                Fitting::Group(keys) => keys,
+                Fitting::Part(key) => std::slice::from_ref(key),
+            };
+            let stood = |key: &&PartKey| self.standing.as_ref().is_some_and(|standing| standing.has(key.range));
+            let noted = of_parts.iter().filter(|key| run < later_runs || stood(key));
+            keys.extend(noted.map(|key| ((key.range.file_id, key.range.first), *key)));
+            Ok(())
         })?;
-        Ok(Kept { swept: all, states, pages })
+        Ok(Kept { swept: all, states, keys, pages })
     }
 
-    /// Calls `visit` with each part of an earlier run whose inputs are the same now, once for each range.
-    fn each_kept(&self, run: &Run<'_>, mut visit: impl FnMut(&PartKey, Swept<Sums>)) -> Result<States, NotByChange> {
+    fn nothing(&self) -> Swept<Sums> {
+        Swept::new(self.checks, self.context.units.list().len())
+    }
+
+    /// Calls `visit` with the sums of earlier runs whose inputs are the same now, once for each range.
+    fn each_fitting(
+        &self,
+        run: &Run<'_>,
+        mut visit: impl FnMut(Found<'_>) -> Result<(), NotByChange>,
+    ) -> Result<States, NotByChange> {
         let mut states = States::of(self.context, self.range_pages);
-        self.each_part(run, &mut states, |(of_run, key, part), translation, state| {
-            let Some(reason) = self.differs(state, &key) else {
-                let swept = self.read(&key, translation, &mut &*part)?;
-                if self.has_all(&swept) {
-                    *state = State::Kept(of_run);
-                    visit(&key, swept);
-                } else {
-                    state.is_other(Reason::Meaning);
+        run.progress.phase("merge", 0);
+        self.each_group(|run, translation, group| {
+            let keys = group.keys().to_vec();
+            let fitting = self.fitting(&keys, run, &mut states);
+            if fitting.len() == keys.len() && keys.len() > 1 {
+                let swept = self.read(&head_of(&keys), translation, &group.read(Piece::All)?)?;
+                if self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
+                    return visit(Found { run, fitting: Fitting::Group(&keys), group, translation, swept });
                 }
-                return Ok(());
-            };
-            state.is_other(reason);
+            }
+            for (at, key) in fitting {
+                let swept = self.read(&key.to_bytes(), translation, &group.read(Piece::Sums(at))?)?;
+                if self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
+                    visit(Found { run, fitting: Fitting::Part(&key), group: &mut *group, translation, swept })?;
+                } else if let Some(state) = states.get_mut(key.range) {
+                    *state = State::Other(Reason::Meaning);
+                }
+            }
             Ok(())
         })?;
         Ok(states)
+    }
+
+    /// The parts of a group whose inputs are the same now, of ranges for which no later run has such a part. Notes the
+    /// states of their ranges.
+    fn fitting(&self, keys: &[PartKey], run: usize, states: &mut States) -> Vec<(usize, PartKey)> {
+        let mut fitting = Vec::new();
+        for (at, key) in keys.iter().enumerate() {
+            let Some(state) = states.get_mut(key.range) else { continue };
+            if key.above == PartKey::FOUND {
+                state.is_other(Reason::Findings);
+            } else if self.ledger.must_read_again(run) {
+                state.is_other(Reason::Again);
+            }
+            if !state.may_be_kept() {
+                continue;
+            }
+            match self.inputs.compare(self.context, self.checks, key, |range| self.above(range)) {
+                None => {
+                    *state = State::Kept(u16::try_from(run).unwrap_or(u16::MAX));
+                    fitting.push((at, *key));
+                }
+                Some(reason) => state.is_other(reason),
+            }
+        }
+        fitting
     }
 
     /// Finds the parts whose inputs are the same now, without reading their sums.
     fn find_kept(&self, run: &Run<'_>) -> Result<States, NotByChange> {
         let mut states = States::of(self.context, self.range_pages);
-        self.each_part(run, &mut states, |(of_run, key, _), _, state| {
-            match self.differs(state, &key) {
-                None => *state = State::Kept(of_run),
-                Some(reason) => state.is_other(reason),
-            }
+        run.progress.phase("merge", 0);
+        self.each_group(|of_run, _, group| {
+            let keys = group.keys().to_vec();
+            self.fitting(&keys, of_run, &mut states);
             Ok(())
         })?;
         Ok(states)
     }
 
-    /// Adds up the sums of all parts that were found. Returns the number of their pages.
+    /// Adds up the sums of all parts that were found, with their key bounds. Returns the number of their pages.
     fn merge_kept(&self, run: &Run<'_>, states: &mut States, all: &mut Swept<Sums>) -> Result<u64, NotByChange> {
         let mut pages = 0;
-        self.each_part(run, states, |(of_run, key, part), translation, state| {
-            // A run has swept each range once, so this is the part that was found.
-            if *state != State::Kept(of_run) || self.inputs.compare_maps(self.context, self.checks, &key).is_some() {
-                return Ok(());
+        run.progress.phase("merge", 0);
+        self.each_group(|of_run, translation, group| {
+            let keys = group.keys().to_vec();
+            let mut found = Vec::new();
+            for (at, key) in keys.iter().enumerate() {
+                // A run has swept each range once, so this is the part that was found.
+                let state = states.get_mut(key.range).map(|state| *state);
+                let is_found = state.is_some_and(|state| matches!(state, State::Kept(of) if usize::from(of) == of_run));
+                if is_found && self.inputs.compare_maps(self.context, self.checks, key).is_none() {
+                    found.push((at, *key));
+                }
             }
-            let swept = self.read(&key, translation, &mut &*part)?;
-            if !self.has_all(&swept) {
-                *state = State::Other(Reason::Meaning);
-                return Ok(());
+            let mut add = |mut swept: Swept<Sums>, of: &[(usize, PartKey)], group: &mut dyn KeptGroup| {
+                if !self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
+                    return Ok::<_, NotByChange>(false);
+                }
+                for (at, key) in of {
+                    let bounds = self.read_bounds(key, translation, &group.read(Piece::Bounds(*at))?)?;
+                    swept.sums.trees.add_bounds(vec![bounds]);
+                    if let Some(state) = states.get_mut(key.range) {
+                        *state = State::Merged(u16::try_from(of_run).unwrap_or(u16::MAX));
+                    }
+                }
+                pages += swept.tallies.pages_read;
+                all.merge(swept);
+                all.sums.gather(self.context.space);
+                self.checks.bound(self.context, &mut all.sums);
+                Ok(true)
+            };
+            if found.len() == keys.len() && keys.len() > 1 {
+                let swept = self.read(&head_of(&keys), translation, &group.read(Piece::All)?)?;
+                if add(swept, &found, group)? {
+                    return Ok(());
+                }
             }
-            *state = State::Merged(of_run);
-            pages += swept.tallies.pages_read;
-            all.merge(swept);
-            all.sums.gather(self.context.space);
-            self.checks.bound(self.context, &mut all.sums);
+            for (at, key) in found {
+                let swept = self.read(&key.to_bytes(), translation, &group.read(Piece::Sums(at))?)?;
+                add(swept, &[(at, key)], group)?;
+            }
             Ok(())
         })?;
         states.each_mut(|state| match *state {
             State::Merged(run) => *state = State::Kept(run),
-            State::Kept(_) => *state = State::Unknown,
+            State::Kept(_) => *state = State::Other(Reason::Meaning),
             _ => {}
         });
         Ok(pages)
     }
 
-    /// Calls `act` with each part of earlier runs, the latest run first, and with the state of its range.
-    fn each_part(
+    /// Calls `visit` with each group that earlier runs have kept under the same conditions, the latest run first.
+    fn each_group(
         &self,
-        run: &Run<'_>,
-        states: &mut States,
-        mut act: impl FnMut((u16, PartKey, &[u8]), &Translation, &mut State) -> Result<(), NotByChange>,
+        mut visit: impl FnMut(usize, &Translation, &mut dyn KeptGroup) -> Result<(), NotByChange>,
     ) -> Result<(), NotByChange> {
-        let (mut runs, mut translation) = (0_u16, None);
-        run.progress.phase("merge", 0);
+        let (mut runs, mut translation) = (0_usize, None);
         self.ledger.each(&mut |entry| {
-            match entry {
+            let group = match entry {
                 Entry::Run(names) => {
-                    runs = runs.saturating_add(1);
+                    runs += 1;
                     translation = self.translation(names)?;
+                    return Ok(());
                 }
-                Entry::Part(key, part) => {
-                    let Some(state) = states.get_mut(key.range) else { return Ok(()) };
-                    if part.is_empty() {
-                        // The sums that an earlier run has kept must not hide what a later run has found.
-                        state.is_other(Reason::Findings);
-                    } else if self.ledger.must_read_again(usize::from(runs.saturating_sub(1))) {
-                        state.is_other(Reason::Again);
-                    } else if let Some(translation) = &translation {
-                        act((runs.saturating_sub(1), key, part), translation, state)?;
-                    }
-                }
+                Entry::Group(group) => group,
+            };
+            match (&translation, runs.checked_sub(1)) {
+                (Some(translation), Some(run)) => visit(run, translation, group),
+                _ => Ok(()),
             }
-            Ok(())
         })
     }
 
-    /// Why a part is not used for a range in this state; `None` if it is.
-    fn differs(&self, state: &State, key: &PartKey) -> Option<Reason> {
-        match state {
-            State::Unknown => self.inputs.compare(self.context, self.checks, key),
-            State::Other(Reason::Findings) => Some(Reason::Findings),
-            State::Other(_) => self.inputs.compare(self.context, self.checks, key),
-            State::Kept(_) | State::Merged(_) | State::Swept => Some(Reason::NotKept),
-        }
+    /// The digest of the bytes of a range that do not come from the first set, if the latest run has read the same files.
+    fn above(&self, range: FileRange) -> Option<Digest> {
+        let standing = self.standing.as_ref().filter(|standing| standing.later.is_some())?;
+        (standing.later == self.ledger.later_sets()).then(|| standing.above(range, self.stored_mask(range)?)).flatten()
     }
 
-    /// Whether the sums say everything that the present checkpoint asks.
-    fn has_all(&self, swept: &Swept<Sums>) -> bool {
-        self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint)
+    /// Which pages of a range come from later sets, if none comes from the log; `None` if one does.
+    fn stored_mask(&self, range: FileRange) -> Option<u128> {
+        let (source, first) = (self.context.source, PageId::new(range.file_id, range.first));
+        let mask = source.above_base(first, range.pages)?;
+        (source.above_base_as_stored(first, range.pages) == Some(mask)).then_some(mask)
     }
 
     /// How to translate the numbers of an earlier run; `None` if the run was made under other conditions.
@@ -498,13 +583,27 @@ impl<'c> Change<'c> {
         Ok(is_same.then(|| Translation::new(&names, self.inputs.names())))
     }
 
-    fn read(&self, key: &PartKey, translation: &Translation, part: &mut &[u8]) -> Result<Swept<Sums>, SumsError> {
-        let (context, head) = (self.context, key.to_bytes());
+    fn read(&self, head: &[u8], translation: &Translation, mut part: &[u8]) -> Result<Swept<Sums>, SumsError> {
+        let context = self.context;
         let space = (context.space, context.units.list().len());
-        let mut from = Input::new(&context.hash, &head, space, part).translated(translation);
+        let mut from = Input::new(&context.hash, head, space, &mut part).translated(translation);
         let swept = Swept::take(&mut from)?;
         from.finish()?;
         Ok(swept)
+    }
+
+    fn read_bounds(
+        &self,
+        key: &PartKey,
+        translation: &Translation,
+        mut bounds: &[u8],
+    ) -> Result<FactRun<PageBounds>, SumsError> {
+        let (context, head) = (self.context, bounds_head(key));
+        let space = (context.space, context.units.list().len());
+        let mut from = Input::new(&context.hash, &head, space, &mut bounds).translated(translation);
+        let bounds = Wire::read(&mut from)?;
+        from.finish()?;
+        Ok(bounds)
     }
 
     /// The ranges with pages in scope whose sums are not kept. Neighboring ranges are joined. If no sums are kept, these
@@ -518,10 +617,12 @@ impl<'c> Change<'c> {
         joined(missing.map(|(range, _)| range))
     }
 
+    fn is_in_scope(&self, range: FileRange) -> bool {
+        any_in_scope(self.context, PageId::new(range.file_id, range.first), range.pages)
+    }
+
     fn in_scope<'s>(&'s self, states: &'s States) -> impl Iterator<Item = (FileRange, State)> + 's {
-        let has_any =
-            |range: &FileRange| any_in_scope(self.context, PageId::new(range.file_id, range.first), range.pages);
-        states.each().filter(move |(range, _)| has_any(range))
+        states.each().filter(move |(range, _)| self.is_in_scope(*range))
     }
 
     fn reuse(&self, kept: &Kept) -> Reuse {
@@ -537,55 +638,101 @@ impl<'c> Change<'c> {
         reuse
     }
 
-    /// Whether the sums contain everything about their pages, and follow from these pages alone.
-    fn is_complete(&self, Swept { tallies, sums }: &Swept<Sums>) -> bool {
-        tallies.pages_allocated > 0
-            && tallies.unclaimed_pages == 0
-            && !tallies.has_unread_shared
-            && tallies.unread.is_empty()
-            && tallies.taken.is_empty()
-            && tallies.units.touched().all(|(_, tally)| tally.lost_pages() == 0)
-            && !sums.indexes.depend_on_other_pages()
-            && self.checks.last_checkpoint.has_all(&sums.last_checkpoint)
-    }
-
-    /// Whether a part of this range may be kept, as far as its maps say.
-    fn may_keep(&self, range: FileRange) -> bool {
-        self.inputs.of_range(self.context, self.checks, range).is_some()
-    }
-
-    /// Writes the part of a range, if a later run may use it. The part is empty if no run may use sums that an earlier run
-    /// has kept, because this run has found something or has not read everything.
-    fn part(&self, done: &mut SweptRange<Sums>) -> Option<(PartKey, Vec<u8>)> {
-        let context = self.context;
-        let (maps, meaning) = self.inputs.of_range(context, self.checks, done.range)?;
-        let above = done.above.filter(|_| !done.has_findings && self.is_complete(&done.swept));
-        let key = PartKey { range: done.range, above: above.unwrap_or_default(), maps, meaning };
-        if above.is_none() {
-            return Some((key, Vec::new()));
+    /// Which non-leaf pages the latest run has compared with their children, with the same pages as now.
+    fn settled(&self, kept: &Kept) -> Settled {
+        let mut changed = Marks::new(self.range_pages);
+        let values_now = Arc::default();
+        let Some(standing) = &self.standing else {
+            let (open, values) = Default::default();
+            return Settled { changed, open, values, values_now, is_first: true };
+        };
+        let first_run = self.ledger.runs().saturating_sub(1);
+        for (range, state) in kept.states.each() {
+            let is_same = match state {
+                State::Kept(run) => match kept.keys.get(&(range.file_id, range.first)) {
+                    Some(key) => standing.key(range) == Some(key),
+                    None => usize::from(run) == first_run,
+                },
+                _ => false,
+            };
+            if !is_same && (matches!(state, State::Kept(_)) || self.is_in_scope(range)) {
+                changed.mark(PageId::new(range.file_id, range.first));
+            }
         }
-        done.swept.put_in_order(context);
-        let (mut bytes, head) = (Vec::new(), key.to_bytes());
-        let mut to = Output::new(&context.hash, &head, context.space, &mut bytes);
-        done.swept.put(&mut to).and_then(|()| to.finish()).ok()?;
-        Some((key, bytes))
+        let (open, values) = (standing.open.clone(), standing.values.clone());
+        Settled { changed, open, values, values_now, is_first: false }
+    }
+
+    /// Adds the key bounds of the pages that must be compared with their parents or children.
+    fn add_bounds(&self, kept: &mut Kept, settled: &Settled) -> Result<(), NotByChange> {
+        let context = self.context;
+        let mut wanted = Marks::new(self.range_pages);
+        kept.swept.sums.trees.each_reach(context.space, |page, reach| {
+            if !settled.is_first && settled.children(page, reach.stretches()) == Children::All {
+                let files = || context.survey.files.iter().map(|file| (file.file_id, file.pages));
+                reach.stretches().for_each(|extents| wanted.mark_extents(extents, files()));
+            }
+        });
+        let has_changed = |range: FileRange| settled.changed.contains(PageId::new(range.file_id, range.first));
+        if !settled.is_first && wanted.is_empty() && !kept.states.kept().any(has_changed) {
+            return Ok(());
+        }
+        self.each_group(|run, translation, group| {
+            for at in 0..group.keys().len() {
+                let Some(key) = group.keys().get(at).copied() else { break };
+                let state = kept.states.get_mut(key.range).map(|state| *state);
+                let is_used = matches!(state, Some(State::Kept(of)) if usize::from(of) == run);
+                let first = PageId::new(key.range.file_id, key.range.first);
+                if is_used && (settled.is_first || wanted.contains(first) || settled.changed.contains(first)) {
+                    let bounds = self.read_bounds(&key, translation, &group.read(Piece::Bounds(at))?)?;
+                    let sums = &mut kept.swept.sums;
+                    sums.trees.add_bounds(vec![bounds]);
+                    sums.gather(context.space);
+                    self.checks.bound(context, sums);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// What the next run must know about this one. `new_keys` are the keys of the parts that this run has kept.
+    fn standing(&self, kept: &Kept, mut new_keys: BTreeMap<(u16, u32), PartKey>) -> Standing {
+        let runs = self.ledger.runs();
+        let mut standing = Standing::default();
+        standing.later = self.ledger.later_sets();
+        if runs == 0 {
+            return standing;
+        }
+        for (range, state) in self.in_scope(&kept.states) {
+            let place = (range.file_id, range.first);
+            let key = match state {
+                State::Kept(run) if usize::from(run) + 1 == runs => continue,
+                State::Kept(_) => kept.keys.get(&place).copied(),
+                _ => new_keys.remove(&place),
+            };
+            standing.add(range, key, self.stored_mask(range));
+        }
+        standing
     }
 }
 
-impl Keeper<Sums> for Change<'_> {
-    fn range_pages(&self) -> u32 {
-        self.range_pages
-    }
-
-    fn keep(&self, _: &Context<'_>, done: &mut SweptRange<Sums>) {
-        if let Some((key, part)) = self.part(done) {
-            self.ledger.keep(key, &part);
-        }
-    }
+/// Counts the ranges of a group that are swept because their sums are not kept.
+fn missing_in<'s>(states: &'s States) -> impl Fn(&Change<'_>, u16, u32, u32) -> usize + Sync + 's {
+    |change, file, first, end| states.missing_in(file, first, end).filter(|range| change.is_in_scope(*range)).count()
 }
 
 /// The head with which the names of a run are encoded.
 const RUN: &[u8] = b"names of a run";
+
+/// The head with which the merged sums of a group are encoded: they belong to exactly these parts.
+fn head_of(keys: &[PartKey]) -> Vec<u8> {
+    keys.iter().flat_map(|key| key.to_bytes()).collect()
+}
+
+/// The head with which the key bounds of a part are encoded.
+fn bounds_head(key: &PartKey) -> Vec<u8> {
+    [&key.to_bytes()[..], b"bounds"].concat()
+}
 
 /// For each range of a report: the earliest run from which sums were taken.
 fn oldest(report: &Report, states: &States) -> Vec<Option<usize>> {

@@ -23,6 +23,7 @@ use crate::page::audit::AuditRules;
 use crate::page::expanded;
 use crate::survey::Survey;
 use crate::sweep::rounds::Rounds;
+use crate::sweep::settled::Settled;
 
 /// Facts that a run knows before it reads ordinary pages.
 pub(crate) struct Context<'a> {
@@ -46,6 +47,9 @@ pub(crate) struct Context<'a> {
     /// The questions that other processes answer for this run: those for which many pages must be read again. `None` if
     /// this run reads all pages itself.
     pub(crate) rounds: Option<&'a Rounds<'a>>,
+    /// The comparisons of non-leaf pages with their children that an earlier run has made. `None` if this run neither
+    /// uses nor keeps sums of ranges.
+    pub(crate) settled: Option<Settled>,
     /// The pages that the log of a backup still changes; `None` for data files.
     pub(crate) in_flight: Option<InFlight>,
     /// Tables whose pre-checks failed, unless the log may explain the failure.
@@ -113,6 +117,7 @@ impl<'a> Context<'a> {
             taken: Arc::default(),
             bad_units: Arc::default(),
             rounds: None,
+            settled: None,
             keys,
             rows_hold_versions,
             space,

@@ -17,8 +17,9 @@ pub(crate) trait Keeper<S>: Sync {
     /// The number of pages of a range: a power of two, at most [`CHUNK_PAGES`].
     fn range_pages(&self) -> u32;
 
-    /// Takes the sums of a range.
-    fn keep(&self, context: &Context<'_>, done: &mut SweptRange<S>);
+    /// Takes the sums of a range. Returns sums that the caller must add to its own: those of the range, of several
+    /// ranges that are complete now, or none yet.
+    fn keep(&self, context: &Context<'_>, done: SweptRange<S>) -> Option<Swept<S>>;
 }
 
 /// The sums of one range.

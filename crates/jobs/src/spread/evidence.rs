@@ -133,6 +133,11 @@ impl Before {
         before
     }
 
+    /// The number of files. Objects in object storage do not count.
+    pub(crate) fn files(&self) -> usize {
+        self.0.len()
+    }
+
     /// The identity that a file had before it was opened, if it is still the same; that of an object in object storage
     /// names the version that is read.
     pub(crate) fn of_path(&self, path: &Path) -> Option<FileIdentity> {

@@ -16,6 +16,7 @@ use jobs::recover::{self, Outcome, report_doubts};
 use jobs::request::{RecoveryOptions, StopOptions};
 use jobs::spool::Spool;
 use source::PageSource;
+use source::backup::Hints;
 
 use super::Targets;
 use crate::cli::ExtractArguments;
@@ -37,6 +38,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
         spool: Spool { directory: options.recovery.room.temp_dir.as_deref(), limit: SPOOL_BYTES, progress: &Silent },
         memory: options.recovery.room.memory,
         stop: &stop,
+        hints: Hints::default(),
     };
     let input = Input::open(&options.paths, &reading)?;
     let source = input.pages();

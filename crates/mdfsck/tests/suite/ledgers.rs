@@ -13,10 +13,12 @@ use check::part::digest;
 use findings::{Change, Report};
 use jobs::change;
 use jobs::inventory;
-use jobs::prepare::{open, prepare};
+use jobs::prepare::{open_hinted, prepare};
 use jobs::request::Request;
 use jobs::spread::{Spread, What};
 use lab::workload::{ChainOptions, SetKind, Spec, Workload};
+use source::PageSource;
+use source::backup::{BackupPages, Hints, Restore, Until};
 use sums::HashKey;
 use tempfile::TempDir;
 
@@ -71,7 +73,8 @@ fn check(files: &[&Path], history: Option<&Path>, keeps: bool) -> Report {
         What { named: &request.paths, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
     let request = request.of(paths);
     let before = change::before(&request, &what);
-    let input = open(&request, &what, &Silent).unwrap();
+    let hints = change::hints(&request, &what, before.as_ref());
+    let input = open_hinted(&request, &what, &Silent, hints).unwrap();
     let prepared = prepare(&request, &input, &Silent, &what).unwrap();
     let source = prepared.recovered.pages_or(input.pages());
     let opened = (&input, before.as_ref());
@@ -226,6 +229,114 @@ fn a_base_that_was_touched_replaced_or_copied_is_read_again() {
     assert_eq!(read_again(&backups.both(), "another file of the same name"), 0);
     File::options().write(true).open(full).unwrap().set_modified(SystemTime::now()).unwrap();
     assert_eq!(read_again(&backups.both(), "touched"), 0);
+}
+
+/// The backups of a chain in compressed files or in stripes: those of the full and those of the differential backup.
+fn costly(folder: &Path, options: ChainOptions) -> [Vec<PathBuf>; 2] {
+    let spec = Spec { seed: 5, transactions: 40, ..Spec::default() };
+    let kinds = [SetKind::Full, SetKind::Differential];
+    let chain = Workload::new(spec).unwrap().chain(&kinds, options, folder).unwrap();
+    [0, 1].map(|set| chain.sets[set].files.clone())
+}
+
+const COSTLY: [ChainOptions; 3] = [
+    ChainOptions { checksum: true, compressed: true, stripes: 0 },
+    ChainOptions { checksum: true, compressed: false, stripes: 3 },
+    ChainOptions { checksum: false, compressed: true, stripes: 2 },
+];
+
+/// Opens backups with hints.
+fn opened(files: &[PathBuf], hints: &[u8]) -> Option<BackupPages> {
+    let hints = Hints::read(hints)?;
+    Some(Restore::open_hinted(files, &[], None, None, (Until::End, &hints)).unwrap().pages)
+}
+
+#[test]
+fn what_opening_found_is_used_and_changes_nothing() {
+    for options in COSTLY {
+        let folder = tempfile::tempdir().unwrap();
+        let [full, differential] = costly(folder.path(), options);
+        let hints = BackupPages::open(&full, &[]).unwrap().hints().unwrap();
+        // The order of the files does not matter.
+        let files: Vec<PathBuf> = differential.iter().chain(full.iter().rev()).cloned().collect();
+        let (fresh, hinted) = (BackupPages::open(&files, &[]).unwrap(), opened(&files, &hints).unwrap());
+        assert!(hinted.is_hinted() && !fresh.is_hinted());
+        assert_eq!(fresh.hints(), None, "only a full backup alone gives hints");
+        for file in fresh.files() {
+            for page in (0..file.pages).map(|page| format::PageId::new(file.file_id, page)) {
+                assert_eq!(hinted.read_page(page), fresh.read_page(page), "{page}");
+                assert_eq!(hinted.above_base(page, 1), fresh.above_base(page, 1));
+            }
+        }
+        assert!(!hinted.hint_failed());
+        // As the program uses them.
+        let history = folder.path().join("h");
+        let (base, both): (Vec<&Path>, Vec<&Path>) =
+            (full.iter().map(PathBuf::as_path).collect(), files.iter().map(PathBuf::as_path).collect());
+        assert_eq!(check(&base, Some(&history), true).change, None);
+        let report = check(&both, Some(&history), false);
+        assert!(was_proven(&report).unwrap() > 0);
+        assert_eq!(said(&report), said(&check(&both, None, false)));
+    }
+}
+
+#[test]
+fn forged_hints_are_ignored_or_give_no_wrong_page() {
+    for options in COSTLY {
+        let folder = tempfile::tempdir().unwrap();
+        let [full, _] = costly(folder.path(), options);
+        let fresh = BackupPages::open(&full, &[]).unwrap();
+        let hints = fresh.hints().unwrap();
+        assert!((0..hints.len()).step_by(hints.len() / 50).all(|length| Hints::read(&hints[..length]).is_none()));
+        let (mut used, mut ignored) = (0, 0);
+        for at in (0..hints.len()).step_by(hints.len() / 40) {
+            for bit in [0, 3, 7] {
+                let mut forged = hints.clone();
+                forged[at] ^= 1 << bit;
+                let Some(forged) = opened(&full, &forged) else { continue };
+                *if forged.is_hinted() { &mut used } else { &mut ignored } += 1;
+                for page in (0..fresh.files()[0].pages).map(|page| format::PageId::new(1, page)) {
+                    let Some(bytes) = forged.read_page(page) else { continue };
+                    let is_sound = format::protection::verify(&bytes).is_ok();
+                    let names_itself = format::Page::new(&bytes).header().page_id() == page;
+                    if is_sound && names_itself {
+                        assert_eq!(fresh.read_page(page).as_deref(), Some(&*bytes), "{page}, byte {at}");
+                    }
+                }
+            }
+        }
+        assert!(used > 10 && ignored > 10, "{used} used, {ignored} ignored");
+    }
+}
+
+#[test]
+fn a_record_that_went_bad_lets_all_pages_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [full, differential] = costly(folder.path(), COSTLY[0]);
+    let both = [full[0].as_path(), &differential[0]];
+    let history = folder.path().join("h");
+    check(&[&full[0]], Some(&history), true);
+    let hints = BackupPages::open(&full, &[]).unwrap().hints().unwrap();
+    let sound = fs::read(&full[0]).unwrap();
+    let mut failed = 0;
+    for at in (5000..sound.len()).step_by(sound.len() / 10) {
+        let mut rotten = sound.clone();
+        rotten[at] ^= 0x10;
+        fs::write(&full[0], &rotten).unwrap();
+        let hinted = opened(&full, &hints).unwrap();
+        let found = hinted
+            .files()
+            .iter()
+            .flat_map(|file| (0..file.pages).map(|page| format::PageId::new(file.file_id, page)).collect::<Vec<_>>());
+        found.for_each(|page| _ = hinted.read_page(page));
+        let _ = hinted.container_damage(|_| {});
+        failed += usize::from(hinted.hint_failed());
+        // The file is not that of the ledger any more, so it is opened without hints.
+        let report = check(&both, Some(&history), false);
+        assert!(was_proven(&report).is_err());
+        assert_eq!(said(&report), said(&check(&both, None, false)), "byte {at}");
+    }
+    assert!(failed > 6, "{failed} of 10");
 }
 
 /// A page with rows of the full backup that the differential backup does not replace.

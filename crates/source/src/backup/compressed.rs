@@ -4,13 +4,13 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use format::bytes::{u16_at, u32_at};
 
 use super::blocks::SECTOR_BYTES;
-use super::groups::{Entry, Groups};
+use super::groups::{BYTES_PER_GROUP, Entry, Groups};
 use super::media::Part;
 use super::records;
 use super::room::Room;
@@ -103,6 +103,8 @@ pub(crate) struct Compressed {
     /// One bit for each entry: whether all its records have been read without error.
     sound: Vec<AtomicU64>,
     cache: Mutex<VecDeque<Slot>>,
+    /// If the index came from a hint: whether some record was not sound.
+    hint: Option<AtomicBool>,
 }
 
 impl Compressed {
@@ -113,9 +115,21 @@ impl Compressed {
         index + size_of_val(self.sound.as_slice()) + CACHED * usize::from(MAX_SECTORS) * SECTOR_BYTES
     }
 
-    /// Builds the index of the records of `file`; `None` if the compression is unknown.
-    pub(super) fn open(file: &SharedFile, length: u64, version: Version, room: &Room) -> io::Result<Option<Self>> {
-        let groups = records::groups(file, length, version, room)?;
+    /// Builds the index of the records of `file`, or takes it from `hint`; `None` if the compression is unknown.
+    pub(super) fn open(
+        file: &SharedFile,
+        length: u64,
+        version: Version,
+        (room, hint): (&Room, Option<Groups>),
+    ) -> io::Result<Option<Self>> {
+        let is_hinted = hint.is_some();
+        let groups = match hint {
+            Some(groups) => {
+                room.take(groups.len().saturating_mul(BYTES_PER_GROUP), "its compressed records")?;
+                groups
+            }
+            None => records::groups(file, length, version, room)?,
+        };
         if !groups.has_records() {
             return Ok(None);
         }
@@ -129,7 +143,8 @@ impl Compressed {
         let Groups { entries, losses, length, lost_end, is_whole, .. } = groups;
         let sound = (0..entries.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let cache = Mutex::new(VecDeque::new());
-        let this = Self { version, entries, steps, losses, lost_end, length, is_whole, sound, cache };
+        let hint = is_hinted.then(AtomicBool::default);
+        let this = Self { version, entries, steps, losses, lost_end, length, is_whole, sound, cache, hint };
         // If the first record cannot be decompressed, the container is encrypted or compressed with another algorithm.
         let is_readable = this.entries.first().is_some_and(|entry| entry.is(Entry::LOST))
             || this.with_group(file, 0, |held| held.bad.check(1)).is_ok();
@@ -204,6 +219,10 @@ impl Compressed {
 
     /// Reads all records that have not been read yet, and reports unreadable records in file order.
     pub(crate) fn verify_all(&self, file: &SharedFile, mut found: impl FnMut(BadRecord)) -> io::Result<()> {
+        let mut found = |bad| {
+            self.hint.iter().for_each(|failed| failed.store(true, Ordering::Relaxed));
+            found(bad);
+        };
         let (mut raw, mut room) = (Vec::new(), vec![0; usize::from(MAX_SECTORS) * SECTOR_BYTES]);
         for (number, entry) in self.entries.iter().enumerate() {
             if entry.is(Entry::LOST) {
@@ -234,6 +253,16 @@ impl Compressed {
         let next = self.losses.partition_point(|&end| end <= at);
         let lost = u64::from(MAX_SECTORS) * SECTOR_BYTES as u64;
         self.losses.get(next).copied().filter(|end| *end - lost < at.saturating_add(length))
+    }
+
+    /// The index; `None` if the file has damage.
+    pub(super) fn sound_entries(&self) -> Option<&[Entry]> {
+        (self.losses.is_empty() && self.lost_end.is_none() && self.is_whole).then_some(&self.entries)
+    }
+
+    /// Whether the index came from a hint, and some record was not as the index says, or not sound.
+    pub(super) fn hint_failed(&self) -> bool {
+        self.hint.as_ref().is_some_and(|failed| failed.load(Ordering::Relaxed))
     }
 
     fn is_sound(&self, number: usize) -> bool {
@@ -336,6 +365,9 @@ impl Compressed {
 
     /// Notes that a group was read; a group with unreadable sectors is not noted.
     fn saw(&self, number: usize, bad: BadSectors) {
+        if let Some(failed) = self.hint.as_ref().filter(|_| bad.damaged | bad.unknown != 0) {
+            failed.store(true, Ordering::Relaxed);
+        }
         if let Some(word) = self.sound.get(number / 64).filter(|_| bad.damaged | bad.unknown == 0) {
             word.fetch_or(1 << (number % 64), Ordering::Relaxed);
         }

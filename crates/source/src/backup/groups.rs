@@ -10,7 +10,7 @@ pub(super) const BYTES_PER_GROUP: usize = size_of::<Entry>() * 3 / 2 + 1;
 /// An index entry in 64 bits: the offset of the group in the file, the number of sectors that the group has in the
 /// tape, and flags that say how the group is stored.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry(u64);
+pub(super) struct Entry(pub(super) u64);
 
 impl Entry {
     /// Flag of a soft filemark, which the container stores uncompressed.
@@ -32,6 +32,11 @@ impl Entry {
 
     pub(super) fn bytes(self) -> usize {
         usize::from(self.sectors()) * SECTOR_BYTES
+    }
+
+    /// How the group is stored.
+    pub(super) fn flags(self) -> u64 {
+        self.0 & (Self::LITERAL | Self::LOST)
     }
 
     pub(super) fn is(self, flag: u64) -> bool {

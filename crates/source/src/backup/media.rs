@@ -62,7 +62,7 @@ impl Media {
             },
         };
         let input = match version {
-            Some(version) => match Compressed::open(&file, length, version, room)? {
+            Some(version) => match Compressed::open(&file, length, version, (room, room.index(path, length)))? {
                 Some(compressed) => Input::Compressed(file, length, Box::new(compressed)),
                 None => return Ok(None),
             },
@@ -90,6 +90,14 @@ impl Media {
         match &self.input {
             Input::Compressed(.., compressed) => compressed.seen(),
             _ => &[],
+        }
+    }
+
+    /// The length of the file and its index, if it is compressed and no pipe.
+    pub(super) fn compressed(&self) -> Option<(u64, &Compressed)> {
+        match &self.input {
+            Input::Compressed(_, length, compressed) => Some((*length, compressed)),
+            _ => None,
         }
     }
 

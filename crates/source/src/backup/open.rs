@@ -138,6 +138,7 @@ impl BackupPages {
             has_one_moment,
             other_sets,
             sets: used_sets(labels, groups.into_iter().chain(logs)),
+            is_hinted: room.is_hinted(),
             physical_names,
         };
         this.read_headers();

@@ -54,6 +54,8 @@ pub struct BackupPages {
     pub(super) other_sets: Vec<u16>,
     /// The sets that are used.
     pub(super) sets: Vec<UsedSet>,
+    /// Whether opening has used what an earlier opening found.
+    pub(super) is_hinted: bool,
     /// The paths of the data files on the server, by file ID.
     pub(super) physical_names: BTreeMap<u16, String>,
 }

@@ -45,6 +45,11 @@ impl Placed {
 /// Finds the places of a set's extents.
 pub(super) fn place(media: &[Media], stripes: &Stripes<'_>, room: &Room) -> io::Result<Placed> {
     let Some((_, set)) = stripes.first() else { return Ok(Placed::default()) };
+    if let Some(placed) = room.places(media, stripes) {
+        let layers = placed.files.iter().flat_map(|file| &file.layers);
+        room.take(layers.map(Layer::held_bytes).sum(), EXTENTS)?;
+        return Ok(placed);
+    }
     let data_files = set.files.iter().filter(|file| file.is_data);
     let files = SetFiles::new(data_files.map(|file| (file.file_id, extents_of(file))));
     let regions = stripes.iter().map(|(_, set)| set.pages.len()).max().unwrap_or_default();

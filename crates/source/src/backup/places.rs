@@ -27,6 +27,11 @@ impl Run {
         Self { extent, count: 1, start: u64::from(tape) << TAPE_SHIFT | at }
     }
 
+    /// A run of several extents.
+    pub(crate) fn new(extent: u32, count: u32, tape: u16, at: u64) -> Self {
+        Self { count, ..Self::one(extent, tape, at) }
+    }
+
     fn end(self) -> u32 {
         self.extent.saturating_add(self.count)
     }
@@ -43,6 +48,11 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
+    /// An empty layer.
+    pub(crate) fn of_region(region: usize) -> Self {
+        Self { region, ..Self::default() }
+    }
+
     /// Returns the number of bytes in memory, on the assumption that the capacity of each list is one and a half times
     /// its length.
     pub(super) fn held_bytes(&self) -> usize {
@@ -60,6 +70,21 @@ impl Layer {
         } else {
             self.runs.push(run);
         }
+    }
+
+    /// Adds a run of a layer that was sorted before. Returns false if the run is not after all others.
+    pub(crate) fn push_known(&mut self, run: Run) -> bool {
+        let is_after = self.runs.last().is_none_or(|last| last.end() <= run.extent);
+        if is_after {
+            self.runs.push(run);
+        }
+        is_after
+    }
+
+    /// The runs: first extent, number of extents, tape and tape offset. `None` if the layer lacks extents.
+    pub(crate) fn known(&self) -> Option<impl Iterator<Item = (u32, u32, u16, u64)> + '_> {
+        let run = |run: &Run| (run.extent, run.count, (run.start >> TAPE_SHIFT) as u16, run.start & PLACE_MASK);
+        self.missing.is_empty().then(|| self.runs.iter().map(run))
     }
 
     /// Sorts the runs. If two runs contain the same extent, the run that sorts later keeps it.

@@ -9,6 +9,7 @@ use format::Lsn;
 
 use super::chain::{Chain, DatabaseChains, chains_of_damaged};
 use super::chain_sets::ChainSet;
+use super::hints::Hints;
 use super::log_parts::BackupLog;
 use super::media::Media;
 use super::open::{Group, check_labels, choose, open_all, size_of_files};
@@ -65,7 +66,22 @@ impl Restore {
         granted: Option<u64>,
         until: Until<'_>,
     ) -> Result<Self, OpenError> {
-        let room = Room::new(granted, size_of_files(paths, input.as_ref()));
+        Self::open_hinted(paths, positions, input, granted, (until, &Hints::default()))
+    }
+
+    /// Like [`Self::open`], but uses what an earlier opening of the same files has found. The caller vouches that the files
+    /// are the same.
+    ///
+    /// # Errors
+    /// [`OpenError`] as for [`Self::open`].
+    pub fn open_hinted(
+        paths: &[PathBuf],
+        positions: &[u16],
+        input: Option<File>,
+        granted: Option<u64>,
+        (until, hints): (Until<'_>, &Hints),
+    ) -> Result<Self, OpenError> {
+        let room = Room::new(granted, size_of_files(paths, input.as_ref())).with_hints(hints);
         let (media, labels) = open_all(paths, input, &room)?;
         check_labels(&labels, positions)?;
         let is_of_logs = |label: &BackupMedia| label.sets.iter().all(|set| set.kind == SetKind::Log);
@@ -104,9 +120,18 @@ impl Restore {
     /// # Errors
     /// [`OpenError`] if a file of these sets cannot be read or has changed.
     pub fn of_sets(sets: &[&ChainSet], granted: Option<u64>) -> Result<Self, OpenError> {
+        Self::of_sets_hinted(sets, granted, &Hints::default())
+    }
+
+    /// Like [`Self::of_sets`], but uses what an earlier opening of the same files has found. The caller vouches that the
+    /// files are the same.
+    ///
+    /// # Errors
+    /// [`OpenError`] as for [`Self::of_sets`].
+    pub fn of_sets_hinted(sets: &[&ChainSet], granted: Option<u64>, hints: &Hints) -> Result<Self, OpenError> {
         let paths: BTreeSet<PathBuf> = sets.iter().flat_map(|set| set.paths.iter().cloned()).collect();
         let paths: Vec<PathBuf> = paths.into_iter().collect();
-        let room = Room::new(granted, size_of_files(&paths, None));
+        let room = Room::new(granted, size_of_files(&paths, None)).with_hints(hints);
         let (media, labels) = open_all(&paths, None, &room)?;
         check_labels(&labels, &[])?;
         let chosen = Chosen::of(&labels, sets, Vec::new());

@@ -6,6 +6,10 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use super::groups::Groups;
+use super::hints::Hints;
+use super::media::Media;
+use super::placement::{Placed, Stripes};
 use crate::{OpenError, PROGRAM_BYTES};
 
 /// The most files of one database, and also the most filegroups of one database: 32,767 each
@@ -31,13 +35,41 @@ pub(super) struct Room {
     granted: Option<u64>,
     limit: u64,
     used: Cell<u64>,
+    /// What an earlier opening has found.
+    hints: Hints,
+    /// Whether a hint was used.
+    is_hinted: Cell<bool>,
 }
 
 impl Room {
     /// A limit of `granted` bytes. Without a grant, the limit depends on `size`, the length of the backup in bytes.
     pub(super) fn new(granted: Option<u64>, size: u64) -> Self {
         let limit = granted.map_or(DEFAULT_BYTES + size / BYTES_PER_BYTE, |bytes| bytes.saturating_sub(PROGRAM_BYTES));
-        Self { granted, limit, used: Cell::new(0) }
+        Self { granted, limit, used: Cell::new(0), hints: Hints::default(), is_hinted: Cell::new(false) }
+    }
+
+    /// Uses what an earlier opening of the same files has found.
+    pub(super) fn with_hints(self, hints: &Hints) -> Self {
+        Self { hints: hints.clone(), ..self }
+    }
+
+    /// The index of a compressed file, if it is known.
+    pub(super) fn index(&self, path: &Path, length: u64) -> Option<Groups> {
+        let index = self.hints.index(path, length);
+        self.is_hinted.set(self.is_hinted.get() || index.is_some());
+        index
+    }
+
+    /// The places of the extents of a set, if they are known.
+    pub(super) fn places(&self, media: &[Media], stripes: &Stripes<'_>) -> Option<Placed> {
+        let places = self.hints.places(media, stripes);
+        self.is_hinted.set(self.is_hinted.get() || places.is_some());
+        places
+    }
+
+    /// Whether a hint was used.
+    pub(super) fn is_hinted(&self) -> bool {
+        self.is_hinted.get()
     }
 
     /// Reserves `bytes` bytes for `what`.

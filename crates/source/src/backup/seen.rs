@@ -34,7 +34,7 @@ pub struct FileSeen {
 pub type Runs = Vec<(u64, u64)>;
 
 /// A path that is the same in every folder from which a program is started.
-fn lasting(path: &Path) -> PathBuf {
+pub(super) fn lasting(path: &Path) -> PathBuf {
     match storage::url(path) {
         Some(_) => path.to_owned(),
         None => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),

@@ -3,9 +3,9 @@
 //! root must be read, because it stores the length. The sweep only records where these values are. If there are few
 //! enough of them, they are read after the sweep.
 
-use format::RecordId;
 use format::domain::{Domain, Pieces};
 use format::lob::Pointer;
+use format::{PageId, RecordId};
 use sums::wire::{Input, Output, SumsError, Wire, wire};
 use sums::{ByPlan, Merge};
 
@@ -14,6 +14,7 @@ use super::{Sums, purity_finding};
 use crate::basis::ledger::FindingCollector;
 use crate::basis::units::UnitIndex;
 use crate::page::off_row::Reader;
+use crate::sweep::any_in_scope;
 use crate::sweep::context::Context;
 
 /// Limit on the number of values that are read. Reading more would cost as much as a second pass over all off-row data.
@@ -128,8 +129,23 @@ pub(super) fn settle(plans: &Plans, context: &Context<'_>, sums: &mut Sums, find
     for head in heads.list {
         let program = plans.get(head.unit as usize);
         let Some(column) = program.and_then(|program| program.columns.get(usize::from(head.column))) else { continue };
+        let settled = context.settled.as_ref();
+        let is_in_scope = |page: &PageId| any_in_scope(context, *page, 1);
+        // All values together have a limit, so a value counts even if it is not read again.
+        let left = MOST_BYTES.saturating_sub(reader.bytes_read);
+        if let Some(bytes) = settled.and_then(|settled| settled.is_verified((head.row, head.column), left, is_in_scope))
+        {
+            reader.bytes_read += bytes;
+            continue;
+        }
+        reader.used = settled.map(|_| Vec::new());
+        let before = reader.bytes_read;
         match judge(context, &mut reader, &head, column) {
-            Some(true) => {}
+            Some(true) => {
+                if let Some((settled, pages)) = settled.zip(reader.used.take()) {
+                    settled.verified((head.row, head.column), pages, reader.bytes_read - before);
+                }
+            }
             Some(false) => findings.push(purity_finding(context, head.unit, head.row, column)),
             None => sums.not_verified(column),
         }

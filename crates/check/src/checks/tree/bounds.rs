@@ -31,7 +31,11 @@ use crate::survey::PageSet;
 use crate::sweep::context::{Context, Keys};
 use crate::sweep::page_check::SoundPage;
 use crate::sweep::pinpoint;
+use crate::sweep::settled::Children;
 use crate::sweep::{Target, crew};
+
+/// The most pages that are noted for a later run. If there are as many, it compares all.
+pub(crate) const MOST_OPEN: usize = 1 << 16;
 
 /// Selects which children of a page are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,7 +104,7 @@ fn each_window(
     mut then: impl FnMut(&Window<'_, PageBounds>, &PageSet),
 ) -> BTreeSet<UnitIndex> {
     let mut unreadable = BTreeSet::new();
-    let Sums { units, bounds, unread, .. } = sums;
+    let Sums { units, bounds, unread, open, .. } = sums;
     let mut windows = Windows::new(std::mem::take(bounds), bounds_per_window(context), context.space);
     let mut checked = PageSet::of_ranges(context.range.into_iter().collect());
     while let Some(window) = windows.advance() {
@@ -110,6 +114,7 @@ fn each_window(
             findings,
             trees: &mut *units,
             unread: &mut *unread,
+            open: &mut *open,
             unreadable,
             checked: checked_now,
         });
@@ -121,7 +126,7 @@ fn each_window(
                 run.each(context.space, |node| {
                     let children = if which == Which::Own { node.children } else { node.apart };
                     if children.meets(pages) {
-                        checker.node(&node);
+                        checker.node_if_open(&node);
                     }
                 });
             }
@@ -172,6 +177,8 @@ struct Outcome<'a> {
     trees: &'a mut PerUnit<TreeSums>,
     /// Units with pages that could not be read again.
     unread: &'a mut BTreeSet<UnitIndex>,
+    /// Pages that a later run must compare with their children again.
+    open: &'a mut BTreeSet<PageId>,
     /// Units with a page for which no bounds were kept and that could not be read again to determine its bounds.
     unreadable: &'a mut BTreeSet<UnitIndex>,
     /// Pages whose bounds were compared; recorded only when a part is checked.
@@ -244,30 +251,56 @@ impl<'a> Checker<'a> {
         found
     }
 
-    fn node(&mut self, node: &NodePage) {
+    /// Compares a page with those of its children that no earlier run has compared with it.
+    fn node_if_open(&mut self, node: &NodePage) {
+        let Some(settled) = &self.context.settled else {
+            self.node(node, Children::All);
+            return;
+        };
+        let wanted = settled.children(node.page, node.reach.stretches());
+        if wanted != Children::None && !self.node(node, wanted) {
+            let open = &mut *self.outcome().open;
+            if open.len() < MOST_OPEN {
+                open.insert(node.page);
+            }
+        }
+    }
+
+    /// Compares a page with its children. Returns whether all comparisons were decided, without a finding.
+    fn node(&mut self, node: &NodePage, wanted: Children) -> bool {
         let context = self.context;
-        let (Some(unit), Some(keys)) = (context.units.get(node.unit), context.keys(node.unit)) else { return };
-        let Some(bytes) = self.read(node.page, node.unit) else { return };
+        // Without keys nothing can be compared, in no run with the same catalog.
+        let (Some(unit), Some(keys)) = (context.units.get(node.unit), context.keys(node.unit)) else { return true };
+        let Some(bytes) = self.read(node.page, node.unit) else { return false };
         let page = Page::new(&bytes);
         let spans = self.target.records.spans().to_vec();
         // The last child has no upper bound here. This bound would be the first entry of the next page on the level,
         // but it is not proven that this entry has a key. For the same reason, the first entry of this page is not used
         // as a lower bound.
         let mut next = None;
+        let mut is_settled = true;
+        let is_wanted = |child: &PageId| match &context.settled {
+            Some(settled) if wanted == Children::Changed => settled.changed.contains(*child),
+            _ => true,
+        };
         for (slot, span) in spans.iter().enumerate().rev() {
-            let Some(entry) = record(page, *span) else { return };
+            let Some(entry) = record(page, *span) else { return false };
             let (image, child) = (KeyImage::of(&entry, &keys.node), child(page, *span));
             let separator = Separator { record: entry, image, page: node.page, slot: slot as u16, child };
             let of_range = |child: &PageId| context.ranges.are_apart(node.page, *child) == (self.which == Which::Apart);
-            if let Some(id) = child.filter(of_range) {
+            if let Some(id) = child.filter(of_range).filter(is_wanted) {
                 let low = (slot > 0).then_some(&separator);
-                self.child(&Child { id, unit_index: node.unit, unit, keys, low, high: next.as_ref() });
+                let of_page = Child { id, unit_index: node.unit, unit, keys, low, high: next.as_ref() };
+                is_settled &= self.child(&of_page);
             }
             next = Some(separator);
         }
+        is_settled
     }
 
-    fn child(&mut self, child: &Child<'_>) {
+    /// Compares a child with its parent. Returns whether both comparisons were decided, without a finding. The result of a
+    /// child of another window does not count.
+    fn child(&mut self, child: &Child<'_>) -> bool {
         // These are checked:
         // 1. The first key of the child is not below the entry that names the child (8933). The first entry of a page
         //    need not have a key, so it is no bound.
@@ -275,7 +308,7 @@ impl<'a> Checker<'a> {
         // Images of the keys decide most orders. If they leave an order open or violate a bound, the child is read again
         // and the keys themselves are compared. An order that is still open is counted as undecided.
         let &Child { id, unit_index, unit, keys, low, high } = child;
-        let Some(bounds) = self.bounds_of(id, unit_index) else { return };
+        let Some(bounds) = self.bounds_of(id, unit_index) else { return !self.bounds.contains(id) };
         if self.context.range.is_some() {
             self.outcome().checked.insert(id);
         }
@@ -291,7 +324,7 @@ impl<'a> Checker<'a> {
         let violated = low_order.flatten() == Some(Ordering::Less)
             || matches!(high_order.flatten(), Some(Ordering::Greater | Ordering::Equal));
         if undecided(&low_order) || undecided(&high_order) || violated {
-            let Some(bytes) = self.read(id, unit_index) else { return };
+            let Some(bytes) = self.read(id, unit_index) else { return false };
             let page = Page::new(&bytes);
             level = page.header().level;
             let leaf = unit.shape.is_leaf(page);
@@ -315,7 +348,9 @@ impl<'a> Checker<'a> {
         {
             tree.undecided += count;
         }
+        let mut is_settled = count == 0;
         if let (Some(separator), Some(Ordering::Less)) = (low, low_order.flatten()) {
+            is_settled = false;
             self.outcome().findings.push(
                 Finding::new(&registry::TREE_LOW_KEY)
                     .owner(unit.owner)
@@ -325,6 +360,7 @@ impl<'a> Checker<'a> {
             );
         }
         if let (Some(separator), Some(Ordering::Greater | Ordering::Equal)) = (high, high_order.flatten()) {
+            is_settled = false;
             let next_page = separator.child.unwrap_or(PageId::NONE);
             self.outcome().findings.push(
                 Finding::new(&registry::TREE_HIGH_KEY)
@@ -335,6 +371,7 @@ impl<'a> Checker<'a> {
                     .page_value("other_page", next_page),
             );
         }
+        is_settled
     }
 }
 

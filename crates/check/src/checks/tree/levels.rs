@@ -13,6 +13,7 @@ use sums::wire::{Input, Output, SumsError, Wire, limit_of, wire};
 use sums::{CheckSums, Merge, PerUnit, sums};
 
 use super::page_filter::PageFilter;
+use super::reach::Reach;
 use crate::basis::units::UnitIndex;
 use crate::sweep::context::Context;
 
@@ -38,6 +39,9 @@ sums! {
         pub(super) bounds: Vec<Run<PageBounds>>,
         /// Units with pages that could not be read again when key bounds were compared.
         pub(super) unread: BTreeSet<UnitIndex>,
+        /// Non-leaf pages that a later run must compare with their children again, because not all comparisons were
+        /// decided without a finding. Only known if the sums of ranges are kept.
+        pub(crate) open: BTreeSet<PageId>,
     }
 }
 
@@ -49,6 +53,7 @@ impl Sums {
             nodes: vec![Run::default()],
             bounds: vec![Run::default()],
             unread: BTreeSet::new(),
+            open: BTreeSet::new(),
         }
     }
 
@@ -69,6 +74,21 @@ impl Sums {
         if let Some(run) = self.bounds.first_mut() {
             run.push(bounds);
         }
+    }
+
+    /// Takes the key bounds of the pages out of the sums.
+    pub(crate) fn take_bounds(&mut self) -> Vec<Run<PageBounds>> {
+        std::mem::replace(&mut self.bounds, vec![Run::default()])
+    }
+
+    /// Adds key bounds of other pages.
+    pub(crate) fn add_bounds(&mut self, bounds: Vec<Run<PageBounds>>) {
+        self.bounds.extend(bounds);
+    }
+
+    /// Calls `visit` with each non-leaf page and with the extents of its children.
+    pub(crate) fn each_reach(&self, space: &TempStore, mut visit: impl FnMut(PageId, Reach)) {
+        self.nodes.iter().for_each(|run| run.each(space, |node| visit(node.page, node.reach)));
     }
 
     /// Adds a non-leaf page. Each thread adds its pages in ascending order.
@@ -213,10 +233,12 @@ pub(crate) struct NodePage {
     pub(crate) children: PageFilter,
     /// The children outside the page's own range ([`findings::ranges`]).
     pub(crate) apart: PageFilter,
+    /// The extents of the children.
+    pub(crate) reach: Reach,
 }
 
 impl Fact for NodePage {
-    const BYTES: usize = 4 + 1 + 4 * 6 + 2 * 8;
+    const BYTES: usize = 4 + 1 + 4 * 6 + 2 * 8 + Reach::BYTES;
 
     fn page(&self) -> PageId {
         self.page
@@ -230,7 +252,7 @@ impl Fact for NodePage {
         let pages = [self.page, self.prev, self.first_child, self.last_child];
         let pages = pages.into_iter().flat_map(|id| id.page.to_le_bytes().into_iter().chain(id.file.to_le_bytes()));
         let filters = [self.children.0, self.apart.0].into_iter().flat_map(u64::to_le_bytes);
-        let rest = filters.chain(self.unit.to_le_bytes()).chain([self.level]);
+        let rest = filters.chain(self.unit.to_le_bytes()).chain([self.level]).chain(self.reach.to_bytes());
         bytes.iter_mut().zip(pages.chain(rest)).for_each(|(to, from)| *to = from);
     }
 
@@ -244,6 +266,7 @@ impl Fact for NodePage {
             apart: PageFilter(u64_at(bytes, 32)?),
             unit: u32_at(bytes, 40)?,
             level: u8_at(bytes, 44)?,
+            reach: Reach::read(bytes, 45)?,
         })
     }
 }
@@ -355,13 +378,27 @@ const SAME_LENGTH: u8 = 0x80;
 /// Writes an image as the difference from a similar image.
 fn pack_image(image: KeyImage, like: Option<KeyImage>, out: &mut Vec<u8>) {
     let ([bytes @ .., length], like) = (image.to_bytes(), like.map(KeyImage::to_bytes).unwrap_or_default());
-    let shared = bytes.iter().zip(like).take_while(|(byte, like)| *byte == like).count();
+    let shared = shared_bytes(&bytes, &like);
     let is_same = like.last() == Some(&length);
     out.push(shared as u8 | if is_same { SAME_LENGTH } else { 0 });
     if !is_same {
         out.push(length);
     }
     out.extend(bytes.get(shared..usize::from(length >> 1)).unwrap_or_default());
+}
+
+/// The number of leading bytes that are equal, in whole words of eight bytes of the shorter list.
+fn shared_bytes(one: &[u8], other: &[u8]) -> usize {
+    let mut shared = 0;
+    let (one, other) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+    for (one, other) in one.iter().zip(other) {
+        let differing = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        shared += differing.trailing_zeros() as usize / 8;
+        if differing != 0 {
+            break;
+        }
+    }
+    shared
 }
 
 /// Reads the output of [`pack_image`].
@@ -401,6 +438,7 @@ mod tests {
             last_child: page(6),
             children: PageFilter(1 << 63 | 1),
             apart: PageFilter(1 << 62),
+            reach: Reach::of([page(5), page(u32::MAX)].into_iter()),
         };
         let mut bytes = [0; NodePage::BYTES];
         node.write(&mut bytes);

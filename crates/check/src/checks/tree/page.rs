@@ -13,6 +13,7 @@ use sums::hash::FactHash;
 
 use super::levels::{NodePage, PageBounds, Sums, TreeLevel};
 use super::page_filter::PageFilter;
+use super::reach::Reach;
 use super::role::{Role, role};
 use crate::page::rowsets::may_be_paused;
 use crate::sweep::context::Context;
@@ -100,6 +101,7 @@ pub(super) fn add(
                 last_child,
                 children,
                 apart,
+                reach: Reach::of(spans.iter().filter_map(|span| self::child(page, *span))),
             });
         }
     }

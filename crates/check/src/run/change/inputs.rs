@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 use findings::FileRange;
+use format::PageId;
 use format::allocation::EXTENT_PAGES;
 use sums::names::Names;
 use sums::wire::Digest;
@@ -17,7 +18,7 @@ use crate::page::rowsets::may_be_paused;
 use crate::survey::Allocation;
 use crate::sweep::check_list::CheckList;
 use crate::sweep::context::Context;
-use crate::sweep::keeping::bytes_above;
+use crate::sweep::keeping::{ALL_OF_BASE, bytes_above};
 use crate::sweep::memory::CHUNK_PAGES;
 
 /// The pages below which a page at a fixed address is not known by its address alone: the settings of a server, which
@@ -29,11 +30,13 @@ pub(super) struct Inputs {
     names: Names,
     /// The meanings that were computed so far.
     meanings: Mutex<HashMap<UnitIndex, Digest>>,
+    /// For each range of which some part was compared: the digest of the bytes that do not come from the first set.
+    aboves: Mutex<HashMap<(u16, u32), Option<Digest>>>,
 }
 
 impl Inputs {
     pub(super) fn of(context: &Context<'_>, checks: &Checks) -> Self {
-        Self { names: checks.names(context), meanings: Mutex::default() }
+        Self { names: checks.names(context), meanings: Mutex::default(), aboves: Mutex::default() }
     }
 
     /// The names of the units and plans of this run.
@@ -52,11 +55,32 @@ impl Inputs {
         to.digest()
     }
 
-    /// The first input of a range that differs from those of a part; `None` if all are the same.
-    pub(super) fn compare(&self, context: &Context<'_>, checks: &Checks, key: &PartKey) -> Option<Reason> {
-        // The pages are read only if the maps and the meaning are the same.
-        self.compare_maps(context, checks, key)
-            .or_else(|| (bytes_above(context, key.range) != Some(key.above)).then_some(Reason::Bytes))
+    /// The first input of a range that differs from those of a part; `None` if all are the same. `known` returns the
+    /// digest of the bytes above the first set if the bytes need not be read.
+    pub(super) fn compare(
+        &self,
+        context: &Context<'_>,
+        checks: &Checks,
+        key: &PartKey,
+        known: impl FnOnce(FileRange) -> Option<Digest>,
+    ) -> Option<Reason> {
+        if let Some(reason) = self.compare_maps(context, checks, key) {
+            return Some(reason);
+        }
+        // The pages are read only if the maps and the meaning are the same, and once for all parts of a range.
+        let range = key.range;
+        let mask = context.source.above_base(PageId::new(range.file_id, range.first), range.pages);
+        let above = match mask {
+            None => None,
+            Some(0) => Some(ALL_OF_BASE),
+            Some(_) if key.above == ALL_OF_BASE => None,
+            Some(_) => {
+                let mut aboves = self.aboves.lock().unwrap_or_else(PoisonError::into_inner);
+                let place = (range.file_id, range.first);
+                *aboves.entry(place).or_insert_with(|| known(range).or_else(|| bytes_above(context, range)))
+            }
+        };
+        (above != Some(key.above)).then_some(Reason::Bytes)
     }
 
     /// Whether the maps or the meaning of a range differ from those of a part.

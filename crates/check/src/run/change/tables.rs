@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use findings::FileRange;
 use format::allocation::EXTENT_PAGES;
 
-use super::{Change, State, States};
+use super::Change;
+use super::states::{State, States};
 use crate::basis::units::UnitIndex;
 use crate::survey::Allocation;
 

@@ -1,13 +1,14 @@
-//! For tests: whether the parts in a ledger are what a sweep gives now.
+//! For tests: whether the parts in a ledger are what a sweep gives now, and the sums of groups what a merge gives.
 
 use std::sync::{Mutex, PoisonError};
 
 use catalog::Database;
 use findings::{FileRange, Options};
 use source::PageSource;
-use sums::wire::Output;
+use sums::names::Translation;
 
-use super::{Change, Ledger, NotByChange, PartKey};
+use super::groups::{merged, part_of};
+use super::{Change, Fitting, Found, KeptGroup, Ledger, NotByChange, Part, PartKey, Piece};
 use crate::basis::progress::Silent;
 use crate::checks::Sums;
 use crate::run::run_with;
@@ -15,8 +16,9 @@ use crate::sweep::check_list::Swept;
 use crate::sweep::context::Context;
 use crate::sweep::keeping::{Keeper, SweptRange};
 
-/// Sweeps each range whose part would be used, and compares the part with the sums of the sweep, byte for byte. Returns
-/// the number of parts, and the ranges whose parts differ.
+/// Sweeps each range whose part would be used, and compares the part with the sums of the sweep, byte for byte, and the
+/// sums of each group that would be used with a merge of its parts. Returns the number of parts, and the ranges whose
+/// parts differ; for a group, the first of its ranges.
 ///
 /// # Errors
 /// [`NotByChange`] as for [`super::run_by_change`].
@@ -30,28 +32,65 @@ pub fn differing_parts(
     run_with(source, database, options, (&Silent, None), |run, context, checks| {
         let context = &*context;
         let change = Change::new(context, checks, ledger)?;
-        let mut parts = Vec::new();
-        change.each_kept(run, |key, mut swept| {
-            swept.put_in_order(context);
-            parts.push((*key, encoded(context, key, &swept)));
+        let (mut parts, mut groups) = (Vec::new(), Vec::new());
+        change.each_fitting(run, |Found { fitting, group, translation, mut swept, .. }| {
+            let keys = match fitting {
+                Fitting::Part(key) => std::slice::from_ref(key),
+                Fitting::Group(keys) => {
+                    // The numbers of units and plans are translated, so the bytes are made anew.
+                    groups.push((keys.to_vec(), merged(context, keys, &mut swept)?));
+                    keys
+                }
+            };
+            for key in keys {
+                parts.push((*key, change.again(key, translation, &mut *group)?));
+            }
+            Ok(())
         })?;
+        let mut fresh_parts = Vec::new();
         for (key, part) in parts {
-            let fresh = Fresh { key, part: Mutex::default(), range_pages: ledger.range_pages() };
+            let fresh = Fresh { key, swept: Mutex::default(), range_pages: ledger.range_pages() };
             run.sweep_ranges((context, checks), &[key.range], &fresh);
             count += 1;
-            if fresh.part.into_inner().unwrap_or_else(PoisonError::into_inner) != part {
+            let fresh = fresh.swept.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if fresh.as_ref().map(|(fresh, _)| fresh) != Some(&part) {
                 differing.push(key.range);
             }
+            fresh_parts.extend(fresh);
         }
-        Ok::<_, NotByChange>(Swept::new(checks, context.units.list().len()))
+        for (keys, bytes) in groups {
+            let mut all = change.nothing();
+            let (of_group, others) =
+                fresh_parts.into_iter().partition::<Vec<_>, _>(|(part, _)| keys.contains(&part.key));
+            fresh_parts = others;
+            let is_whole = of_group.len() == keys.len();
+            for (_, mut swept) in of_group {
+                swept.sums.trees.take_bounds();
+                all.merge(swept);
+            }
+            if !is_whole || merged(context, &keys, &mut all)? != bytes {
+                differing.extend(keys.first().map(|key| key.range));
+            }
+        }
+        Ok::<_, NotByChange>(change.nothing())
     })?;
     Ok((count, differing))
+}
+
+impl Change<'_> {
+    /// Reads a part of an earlier run, and writes it with the present numbers.
+    fn again(&self, key: &PartKey, translation: &Translation, group: &mut dyn KeptGroup) -> Result<Part, NotByChange> {
+        let at = group.keys().iter().position(|other| other == key).unwrap_or_default();
+        let mut swept = self.read(&key.to_bytes(), translation, &group.read(Piece::Sums(at))?)?;
+        swept.sums.trees.add_bounds(vec![self.read_bounds(key, translation, &group.read(Piece::Bounds(at))?)?]);
+        Ok(part_of(self.context, *key, &mut swept)?)
+    }
 }
 
 /// Receives the sums of a fresh sweep.
 struct Fresh {
     key: PartKey,
-    part: Mutex<Vec<u8>>,
+    swept: Mutex<Option<(Part, Swept<Sums>)>>,
     range_pages: u32,
 }
 
@@ -60,15 +99,9 @@ impl Keeper<Sums> for Fresh {
         self.range_pages
     }
 
-    fn keep(&self, context: &Context<'_>, done: &mut SweptRange<Sums>) {
-        done.swept.put_in_order(context);
-        *self.part.lock().unwrap_or_else(PoisonError::into_inner) = encoded(context, &self.key, &done.swept);
+    fn keep(&self, context: &Context<'_>, mut done: SweptRange<Sums>) -> Option<Swept<Sums>> {
+        let part = part_of(context, self.key, &mut done.swept).ok()?;
+        *self.swept.lock().unwrap_or_else(PoisonError::into_inner) = Some((part, done.swept));
+        None
     }
-}
-
-fn encoded(context: &Context<'_>, key: &PartKey, swept: &Swept<Sums>) -> Vec<u8> {
-    let (mut bytes, head) = (Vec::new(), key.to_bytes());
-    let mut to = Output::new(&context.hash, &head, context.space, &mut bytes);
-    let written = swept.put(&mut to).and_then(|()| to.finish());
-    written.map(|()| bytes).unwrap_or_default()
 }

@@ -11,9 +11,11 @@ use format::allocation::EXTENT_PAGES;
 use source::PageSource;
 use sums::CheckSums;
 
+use super::groups::Keeping;
+use super::states::{State, States};
 use super::tables::Turn;
 use super::watched::Watched;
-use super::{Change, Ledger, NotByChange, Reason, Reuse, State, States, joined, oldest, refused};
+use super::{Change, Ledger, NotByChange, Reason, Reuse, joined, oldest, refused};
 use crate::basis::progress::Progress;
 use crate::basis::tallies::Tallies;
 use crate::checks::{Checks, Sums};
@@ -187,7 +189,13 @@ impl Window<'_, '_> {
             batch.sort_unstable_by_key(|range| (range.file_id, range.first));
             let ranges_swept = batch.len() as u64;
             done.ranges_swept += ranges_swept;
-            let part = run.sweep_ranges((context, checks), &joined(batch.into_iter()), &self.change);
+            let count = |_: &Change<'_>, file, first, end| {
+                let at = |page| batch.partition_point(|range| (range.file_id, range.first) < (file, page));
+                at(end) - at(first)
+            };
+            let keeping = Keeping::new(&self.change, count);
+            let mut part = run.sweep_ranges((context, checks), &joined(batch.iter().copied()), &keeping);
+            part.merge(keeping.finish().0);
             done.pages_swept += part.tallies.pages_allocated;
             let in_use = part.tallies.pages_allocated;
             swept.merge(part);

@@ -121,7 +121,7 @@ fn sound_records_of_a_group_are_read_beside_a_damaged_one() {
     let bytes = [MAGIC_V1, &records.concat(), &stored(9, 128 - 1)].concat();
     let file = file(&bytes);
     let room = Room::new(None, 0);
-    let opened = Compressed::open(&file, bytes.len() as u64, version_1(), &room).unwrap().unwrap();
+    let opened = Compressed::open(&file, bytes.len() as u64, version_1(), (&room, None)).unwrap().unwrap();
     assert_eq!(opened.length, (9 * 3 + 127) * 512);
     for number in 0..9u8 {
         let mut buffer = vec![0; 3 * 512];
@@ -156,7 +156,8 @@ fn what_follows_damage_of_any_length_is_found() {
         let sound: Vec<u8> = (0..40).flat_map(|number| stored(number, 127)).collect();
         let bytes = [MAGIC_V1, &sound, &noise, &sound].concat();
         let file = file(&bytes);
-        let opened = Compressed::open(&file, bytes.len() as u64, version_1(), &Room::new(None, 0)).unwrap().unwrap();
+        let opened =
+            Compressed::open(&file, bytes.len() as u64, version_1(), (&Room::new(None, 0), None)).unwrap().unwrap();
         assert!(opened.is_whole);
         assert_eq!(opened.length, 80 * 127 * 512 + 128 * 512, "{megabytes} MB stand for one record");
         assert_eq!(opened.loss_in(0, 40 * 127 * 512), None);
@@ -222,7 +223,8 @@ fn a_record_before_a_filemark_whose_header_is_damaged_is_lost_and_no_slack() {
     assert_eq!(sound.length, 6 * SECTOR_BYTES as u64);
     let damage = |bytes: &[u8]| {
         let file = file(bytes);
-        let opened = Compressed::open(&file, bytes.len() as u64, version_1(), &Room::new(None, 0)).unwrap().unwrap();
+        let opened =
+            Compressed::open(&file, bytes.len() as u64, version_1(), (&Room::new(None, 0), None)).unwrap().unwrap();
         let mut bad = Vec::new();
         opened.verify_all(&file, |record| bad.push(record.at as usize)).unwrap();
         bad

@@ -11,7 +11,7 @@ use jobs::failure::Failure;
 use jobs::input::Input;
 use jobs::inventory;
 use jobs::judge::status;
-use jobs::prepare::{Prepared, open, prepare};
+use jobs::prepare::{Prepared, open_hinted, prepare};
 use jobs::request::{Request, stop_moment};
 use jobs::spread::{Spread, What};
 use jobs::version::BUILD;
@@ -290,7 +290,8 @@ fn opened<R>(
         What { named: &request.paths, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
     let request = &request.of(paths);
     let before = change::before(request, &what);
-    let input = open(request, &what, &Silent)?;
+    let hints = change::hints(request, &what, before.as_ref());
+    let input = open_hinted(request, &what, &Silent, hints)?;
     let prepared = prepare(request, &input, &Silent, &what)?;
     act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())
 }

@@ -1,0 +1,122 @@
+//! A group of parts in the file of a ledger.
+//!
+//! | content | bytes |
+//! |---|---|
+//! | number of parts | 4 |
+//! | length of the merged sums | 4 |
+//! | for each part: its key, the lengths of its sums and of its key bounds | 58 + 4 + 4 |
+//! | the merged sums | |
+//! | the sums of all parts | |
+//! | the key bounds of all parts | |
+
+use std::fs::File;
+use std::io;
+
+use check::change::{KeptGroup, Part, PartKey, Piece};
+
+use super::{Span, span};
+
+/// Bytes before the list of parts.
+const HEAD_BYTES: u64 = 8;
+/// Bytes per part in the list of parts.
+const ENTRY_BYTES: usize = PartKey::BYTES + 8;
+
+/// The bytes before the sums.
+pub(super) fn head(parts: &[Part], all: &[u8]) -> Vec<u8> {
+    let mut head: Vec<u8> =
+        [parts.len(), all.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()).collect();
+    for part in parts {
+        head.extend(part.key.to_bytes());
+        head.extend([part.sums.len(), part.bounds.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()));
+    }
+    head
+}
+
+/// All bytes of a group.
+pub(super) fn pieces<'p>(head: &'p [u8], parts: &'p [Part], all: &'p [u8]) -> impl Iterator<Item = &'p [u8]> {
+    let (sums, bounds) = (parts.iter().map(|part| &*part.sums), parts.iter().map(|part| &*part.bounds));
+    [head, all].into_iter().chain(sums).chain(bounds)
+}
+
+/// A group that is read.
+pub(super) struct Group<'f> {
+    file: &'f File,
+    keys: Vec<PartKey>,
+    all: Span,
+    /// The places of the sums and of the key bounds of each part.
+    places: Vec<[Span; 2]>,
+    /// The sums of all parts, once some of them were read.
+    sums: Option<Vec<u8>>,
+    end: u64,
+}
+
+impl<'f> Group<'f> {
+    /// Opens the group at a place of the file. It must end at `end` at the latest.
+    pub(super) fn open(mut file: &'f File, at: u64, end: u64) -> io::Result<Self> {
+        let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let within = |span: Span| if span.end() <= end { Ok(span) } else { Err(cut()) };
+        let head = span(&mut file, within(Span { at, bytes: HEAD_BYTES })?)?;
+        let number = |bytes: &[u8], at: usize| {
+            let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or_else(cut)?;
+            Ok::<_, io::Error>(u64::from(u32::from_le_bytes(*bytes)))
+        };
+        let (count, all) = (number(&head, 0)?, number(&head, 4)?);
+        let list = within(Span { at: at + HEAD_BYTES, bytes: count * ENTRY_BYTES as u64 })?;
+        let entries = span(&mut file, list)?;
+        let all = within(Span { at: list.end(), bytes: all })?;
+        let (mut keys, mut lengths) = (Vec::new(), Vec::new());
+        for entry in entries.chunks_exact(ENTRY_BYTES) {
+            keys.push(PartKey::from_bytes(entry).ok_or_else(cut)?);
+            lengths.push([number(entry, PartKey::BYTES)?, number(entry, PartKey::BYTES + 4)?]);
+        }
+        if keys.is_empty() {
+            return Err(cut());
+        }
+        let mut next = all.end();
+        let mut places = vec![[Span::default(); 2]; lengths.len()];
+        for piece in 0..2 {
+            for (place, lengths) in places.iter_mut().zip(&lengths) {
+                if let (Some(place), Some(length)) = (place.get_mut(piece), lengths.get(piece)) {
+                    *place = within(Span { at: next, bytes: *length })?;
+                    next = place.end();
+                }
+            }
+        }
+        Ok(Self { file, keys, all, places, sums: None, end: next })
+    }
+
+    /// Where the group ends.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    fn sums_of(&mut self, [sums, _]: [Span; 2]) -> io::Result<Vec<u8>> {
+        let mut file = self.file;
+        let end = self.places.last().map_or(sums.end(), |[last, _]| last.end());
+        let of_all = Span { at: self.all.end(), bytes: end - self.all.end() };
+        let bytes = match self.sums.take() {
+            Some(bytes) => bytes,
+            None => span(&mut file, of_all)?,
+        };
+        let from = (sums.at - of_all.at) as usize;
+        let found = bytes.get(from..from + sums.bytes as usize).unwrap_or_default().to_vec();
+        self.sums = Some(bytes);
+        Ok(found)
+    }
+}
+
+impl KeptGroup for Group<'_> {
+    fn keys(&self) -> &[PartKey] {
+        &self.keys
+    }
+
+    fn read(&mut self, piece: Piece) -> io::Result<Vec<u8>> {
+        let mut file = self.file;
+        let place = |at: usize| self.places.get(at).copied().ok_or(io::Error::from(io::ErrorKind::InvalidInput));
+        match piece {
+            Piece::All => span(&mut file, self.all),
+            Piece::Sums(at) => self.sums_of(place(at)?),
+            Piece::Bounds(at) => span(&mut file, place(at)?[1]),
+        }
+    }
+}
