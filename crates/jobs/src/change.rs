@@ -132,6 +132,10 @@ pub fn check(
     Ok(Report { change: Some(Change::Whole(why)), ..whole()? })
 }
 
+/// What was read of the container of the first set, what opening it has found, and what was read of the container of the
+/// later sets.
+type OfContainer<'a> = (Option<&'a [u8]>, Option<Vec<u8>>, Vec<u8>);
+
 /// A ledger for the backups that are checked.
 struct Opened<'a> {
     ledger: Ledger<Base>,
@@ -213,6 +217,9 @@ impl<'a> Opened<'a> {
         if !is_new {
             let seen = ledger.seen().map_err(|error| error.to_string())?;
             pages.put_seen_of_base(&read_seen(&key, &seen).map_err(|error| error.to_string())?);
+            if let Some(seen) = ledger.later_seen().map_err(|error| error.to_string())? {
+                pages.put_seen_of_later(&read_seen(&key, &seen).map_err(|error| error.to_string())?);
+            }
         }
         let options = Options { hash_key: Some(key.clone()), ..prepared.options.clone() };
         let done =
@@ -231,7 +238,8 @@ impl<'a> Opened<'a> {
         let opened = if *is_new { pages.hints() } else { None };
         let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
         let seen = seen.transpose().map_err(|error| error.to_string())?;
-        self.keep(request, started, (seen.as_deref(), opened));
+        let later = write_seen(&key, &pages.seen_of_later()).map_err(|error| error.to_string())?;
+        self.keep(request, started, (seen.as_deref(), opened, later));
         Ok(report)
     }
 
@@ -254,8 +262,9 @@ impl<'a> Opened<'a> {
     }
 
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
-    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened): (Option<&[u8]>, Option<Vec<u8>>)) {
+    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened, later): OfContainer<'_>) {
         self.ledger.keep_opened(opened);
+        self.ledger.keep_later_seen(later);
         let image = self.pages.sets().last().map(label).unwrap_or_default();
         let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
         let path = path_of(self.history, &self.ledger.base().set);

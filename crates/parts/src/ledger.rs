@@ -84,6 +84,8 @@ struct Head<B> {
     standing: Span,
     /// What opening the base has found, and a digest of it under the key.
     opened: Span,
+    /// What was read of the container of the later sets, and what identifies their files.
+    later_seen: Option<(Digest, Span)>,
 }
 
 /// What is in a ledger.
@@ -112,6 +114,8 @@ pub struct Ledger<B> {
     later_sets: Option<Digest>,
     /// What opening the base has found, to be kept with this run.
     opened: Option<Vec<u8>>,
+    /// What this run has read of the container of the later sets.
+    later_seen: Option<Vec<u8>>,
 }
 
 /// Where the next part goes.
@@ -186,6 +190,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             seen: Span::default(),
             standing: Span::default(),
             opened: Span::default(),
+            later_seen: None,
         };
         let writer = Mutex::new(Writer::new(of_writer, CONTENT, most_bytes));
         Ok(Self {
@@ -197,6 +202,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             writer,
             later_sets: None,
             opened: None,
+            later_seen: None,
         })
     }
 
@@ -222,12 +228,9 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             return Err(PartsError::OtherBuild { path: path.to_owned(), theirs, ours });
         }
         let length = file.metadata().map_err(unreadable(path))?.len();
-        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([
-            head.seen,
-            head.standing,
-            head.opened,
-            newest.head,
-        ]);
+        let of_runs = head.runs.iter().flat_map(|run| [run.names, run.content]);
+        let others = [head.seen, head.standing, head.opened, newest.head];
+        let spans = of_runs.chain(others).chain(head.later_seen.map(|(_, seen)| seen));
         let end = spans.map(Span::end).max().unwrap_or(CONTENT);
         if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
@@ -242,6 +245,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             writer,
             later_sets: None,
             opened: None,
+            later_seen: None,
         })
     }
 
@@ -253,6 +257,21 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     /// Sets a digest of what identifies the files of the later sets of the backup.
     pub fn of_later_sets(&mut self, later_sets: Option<Digest>) {
         self.later_sets = later_sets;
+    }
+
+    /// What an earlier run has read of the container of the later sets, if their files are the same.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub fn later_seen(&self) -> Result<Option<Vec<u8>>, PartsError> {
+        let known = self.head.later_seen.filter(|(of, _)| Some(*of) == self.later_sets);
+        let read = |(_, place)| span(&mut &self.file, place).map_err(PartsError::unreadable(&self.path));
+        known.map(read).transpose()
+    }
+
+    /// Keeps what this run has read of the container of the later sets, together with this run.
+    pub fn keep_later_seen(&mut self, seen: Vec<u8>) {
+        self.later_seen = Some(seen);
     }
 
     /// Keeps what opening the base has found, together with this run.
@@ -334,6 +353,10 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let standing = std::mem::take(&mut writer.standing);
         self.head.standing = Span { at: writer.next(), bytes: standing.len() as u64 };
         writer.put(&[&standing]);
+        if let Some((of, seen)) = self.later_sets.zip(self.later_seen.take()) {
+            self.head.later_seen = Some((of, Span { at: writer.next(), bytes: seen.len() as u64 }));
+            writer.put(&[&seen]);
+        }
         if let Some(opened) = self.opened.take() {
             self.head.opened = Span { at: writer.next(), bytes: 16 + opened.len() as u64 };
             writer.put(&[&digest(&HashKey::new(self.head.key), &opened), &opened]);
