@@ -1,8 +1,6 @@
 //! The schema of a history. The form of a history is the version of its schema; migrations convert older forms to the
 //! newest one.
 
-use std::sync::OnceLock;
-
 use rusqlite::Connection;
 
 /// The application ID in the SQLite header that marks a file as a history: "mdfH".
@@ -40,24 +38,43 @@ pub(crate) fn definitions(connection: &Connection) -> rusqlite::Result<Vec<(Stri
     rows.collect()
 }
 
-/// Returns the definitions that a history must have after the first `version` migrations. The definitions of the newest
-/// version are computed once: a check opens its history several times, and each computation makes a whole database.
-pub(crate) fn expected(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
-    static NEWEST: OnceLock<Vec<(String, String)>> = OnceLock::new();
-    if version != VERSION || migrations != MIGRATIONS {
-        return made(version, migrations);
-    }
-    if let Some(known) = NEWEST.get() {
-        return Ok(known.clone());
-    }
-    let newest = made(version, migrations)?;
-    Ok(NEWEST.get_or_init(|| newest).clone())
+/// Whether these definitions are those of the newest version. To make them anew, as [`expected`] does, takes longer than
+/// all else that opening a history takes.
+pub(crate) fn are_newest(definitions: &[(String, String)]) -> bool {
+    // A name with a line break could pretend to be several definitions.
+    let is_word = |(name, _): &(String, String)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    definitions.len() == DEFINITIONS
+        && definitions.iter().all(is_word)
+        && text_of(definitions) == include_str!("schema/newest.sql")
 }
 
-/// The definitions that a new database has after the first `version` migrations.
-fn made(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
+/// The number of definitions of the newest version.
+const DEFINITIONS: usize = 36;
+
+/// Definitions as one text.
+fn text_of(definitions: &[(String, String)]) -> String {
+    definitions.iter().map(|(name, sql)| format!("-- {name}\n{sql};\n")).collect()
+}
+
+/// Returns the definitions that a history must have after the first `version` migrations.
+pub(crate) fn expected(version: i64, migrations: &[&str]) -> rusqlite::Result<Vec<(String, String)>> {
     let connection = Connection::open_in_memory()?;
     let known = usize::try_from(version).unwrap_or_default();
     migrate(&connection, 0, migrations.get(..known).unwrap_or(migrations))?;
     definitions(&connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_definitions_are_those_that_the_migrations_make() {
+        let made = expected(VERSION, MIGRATIONS).unwrap();
+        assert_eq!(text_of(&made), include_str!("schema/newest.sql"), "schema/newest.sql must have this text");
+        assert!(are_newest(&made));
+        let mut other = made;
+        other[0].1.push(' ');
+        assert!(!are_newest(&other));
+    }
 }

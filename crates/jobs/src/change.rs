@@ -135,6 +135,10 @@ pub fn check(
     Ok(Report { change: Some(Change::Whole(why)), ..whole()? })
 }
 
+/// What was read of the container of the first set, what opening it has found, and what was read of the container of the
+/// later sets.
+type OfContainer<'a> = (Option<&'a [u8]>, Option<Vec<u8>>, Vec<u8>);
+
 /// A ledger for the backups that are checked.
 pub(crate) struct Opened<'a> {
     pub(crate) ledger: Ledger<Base>,
@@ -229,6 +233,9 @@ impl<'a> Opened<'a> {
         if !seen.is_empty() {
             self.pages.put_seen_of_base(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
         }
+        if let Some(seen) = self.ledger.later_seen().map_err(|error| error.to_string())? {
+            self.pages.put_seen_of_later(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
+        }
         Ok(())
     }
 
@@ -268,7 +275,8 @@ impl<'a> Opened<'a> {
         let opened = if *is_new { pages.hints() } else { None };
         let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
         let seen = seen.transpose().map_err(|error| error.to_string())?;
-        self.keep(request, started, (seen.as_deref(), opened));
+        let later = write_seen(&key, &pages.seen_of_later()).map_err(|error| error.to_string())?;
+        self.keep(request, started, (seen.as_deref(), opened, later));
         Ok(report)
     }
 
@@ -312,7 +320,8 @@ impl<'a> Opened<'a> {
         let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
         let kept: u64 = self.ledger.runs().map(|run| run.parts).sum();
         let path = path_of(self.history, &self.ledger.base().set);
-        self.keep(request, started, (seen.as_deref(), None));
+        let later = write_seen(&self.ledger.key(), &self.pages.seen_of_later()).unwrap_or_default();
+        self.keep(request, started, (seen.as_deref(), None, later));
         if kept > ranges.saturating_mul(MOST_KEPT)
             && let Err(error) = Ledger::<Base>::compact(&path, &BUILD)
         {
@@ -321,8 +330,11 @@ impl<'a> Opened<'a> {
     }
 
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
-    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened): (Option<&[u8]>, Option<Vec<u8>>)) {
+    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened, later): OfContainer<'_>) {
         self.ledger.keep_opened(opened);
+        if !later.is_empty() {
+            self.ledger.keep_later_seen(later);
+        }
         let image = self.image();
         let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
         let path = path_of(self.history, &self.ledger.base().set);

@@ -85,6 +85,8 @@ struct Head<B, R = KeptRun> {
     standing: Span,
     /// What opening the base has found, and a digest of it under the key.
     opened: Span,
+    /// What was read of the container of the later sets, and what identifies their files.
+    later_seen: Option<(Digest, Span)>,
     /// What the caller wants to find again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
@@ -129,6 +131,10 @@ struct Writer {
     opened: Option<Vec<u8>>,
     /// Where that was written.
     opened_at: Option<Span>,
+    /// What this run has read of the container of the later sets.
+    later_seen: Option<Vec<u8>>,
+    /// Where that was written, and what identifies the files.
+    later_seen_at: Option<(Digest, Span)>,
     at: u64,
     buffer: Vec<u8>,
     names: Span,
@@ -150,6 +156,8 @@ impl Writer {
             seen: None,
             opened: None,
             opened_at: None,
+            later_seen: None,
+            later_seen_at: None,
             at,
             buffer: Vec::new(),
             names: Span::default(),
@@ -219,6 +227,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             seen: Span::default(),
             standing: Span::default(),
             opened: Span::default(),
+            later_seen: None,
             note: String::new(),
         };
         let writer = Mutex::new(Writer::new((of_writer, Some(temporary)), (CONTENT, 0), most_bytes));
@@ -245,12 +254,9 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             return Err(PartsError::OtherBuild { path: path.to_owned(), theirs, ours });
         }
         let length = file.metadata().map_err(unreadable(path))?.len();
-        let spans = head.runs.iter().flat_map(|run| [run.names, run.content]).chain([
-            head.seen,
-            head.standing,
-            head.opened,
-            newest.head,
-        ]);
+        let of_runs = head.runs.iter().flat_map(|run| [run.names, run.content]);
+        let others = [head.seen, head.standing, head.opened, newest.head];
+        let spans = of_runs.chain(others).chain(head.later_seen.map(|(_, seen)| seen));
         let end = spans.map(Span::end).max().unwrap_or(CONTENT);
         if end > length || !is_range(head.range_pages) {
             return Err(damaged(path, "it is cut off"));
@@ -267,6 +273,21 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     /// Sets a digest of what identifies the files of the later sets of the backup.
     pub fn of_later_sets(&mut self, later_sets: Option<Digest>) {
         self.later_sets = later_sets;
+    }
+
+    /// What an earlier run has read of the container of the later sets, if their files are the same.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub fn later_seen(&self) -> Result<Option<Vec<u8>>, PartsError> {
+        let known = self.head.later_seen.filter(|(of, _)| Some(*of) == self.later_sets);
+        let read = |(_, place)| span(&mut &self.file, place).map_err(PartsError::unreadable(&self.path));
+        known.map(read).transpose()
+    }
+
+    /// Keeps what this run has read of the container of the later sets, together with this run.
+    pub fn keep_later_seen(&mut self, seen: Vec<u8>) {
+        self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).later_seen = Some(seen);
     }
 
     /// Keeps what opening the base has found, together with this run.
@@ -448,6 +469,10 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let standing = std::mem::take(&mut writer.standing);
         let standing_at = Span { at: writer.next(), bytes: standing.len() as u64 };
         writer.put(&[&standing]);
+        if let Some((of, seen)) = self.later_sets.zip(writer.later_seen.take()) {
+            writer.later_seen_at = Some((of, Span { at: writer.next(), bytes: seen.len() as u64 }));
+            writer.put(&[&seen]);
+        }
         if let Some(opened) = writer.opened.take() {
             writer.opened_at = Some(Span { at: writer.next(), bytes: 16 + opened.len() as u64 });
             writer.put(&[&digest(&HashKey::new(self.head.key), &opened), &opened]);
@@ -457,7 +482,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             writer.runs.push(KeptRun { image, read_at, parts, names, content });
             writer.parts = 0;
         }
-        let Head { build, key, range_pages, base, runs, seen, opened, note, .. } = &self.head;
+        let Head { build, key, range_pages, base, runs, seen, opened, later_seen, note, standing: _ } = &self.head;
         let head = Head {
             build: build.clone(),
             key: *key,
@@ -467,6 +492,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
             seen: writer.seen.unwrap_or(*seen),
             standing: standing_at,
             opened: writer.opened_at.unwrap_or(*opened),
+            later_seen: writer.later_seen_at.or(*later_seen),
             note: note.clone(),
         };
         let json = serde_json::to_vec(&head).map_err(|error| unwritable(&self.path)(error.into()))?;

@@ -229,6 +229,11 @@ impl Compressed {
                 found(BadRecord { at: entry.offset(), fault: RecordFault::Lost });
             } else if !entry.is(Entry::LITERAL) && !self.is_sound(number) {
                 self.fetch(file, number, &mut raw)?;
+                let mut is_sound = true;
+                let mut found = |bad| {
+                    is_sound = false;
+                    found(bad);
+                };
                 for record in Records::new(self.version, &raw, *entry) {
                     let room = room.get_mut(record.from..record.to).unwrap_or_default();
                     match record.payload {
@@ -238,6 +243,9 @@ impl Compressed {
                         Ok(_) => {}
                         Err(bad) => found(bad),
                     }
+                }
+                if is_sound {
+                    self.saw(number, BadSectors::default());
                 }
             }
         }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::BackupPages;
 use super::media::Media;
+use super::{BackupPages, SetKind};
 use crate::storage;
 
 /// The parts of a backup's container that have been read.
@@ -106,18 +106,37 @@ impl BackupPages {
 
     /// The parts of the first set's files that have been read.
     pub fn seen_of_base(&self) -> Vec<FileSeen> {
+        self.seen_of(|media| self.is_of_base(media))
+    }
+
+    /// The parts of the files of later sets, without log backups, that have been read.
+    pub fn seen_of_later(&self) -> Vec<FileSeen> {
+        self.seen_of(|media| self.is_of_later(media))
+    }
+
+    fn seen_of(&self, is_wanted: impl Fn(&Media) -> bool) -> Vec<FileSeen> {
         let of_media = |(tape, media): (usize, &Media)| {
             let own = self.sums.iter().filter(|sum| usize::from(sum.tape) == tape);
             let regions = own.map(|sum| (sum.region.at, sum.sum.load(Ordering::Relaxed), runs_of(&sum.seen))).collect();
             FileSeen { path: lasting(&media.path), regions, records: runs_of(media.seen()) }
         };
-        self.media.iter().enumerate().filter(|(_, media)| self.is_of_base(media)).map(of_media).collect()
+        self.media.iter().enumerate().filter(|(_, media)| is_wanted(media)).map(of_media).collect()
     }
 
     /// Replaces the knowledge of what was read of the first set's files by `seen`, which an earlier run has gathered
     /// from the same files.
     pub fn put_seen_of_base(&self, seen: &[FileSeen]) {
-        for (tape, media) in self.media.iter().enumerate().filter(|(_, media)| self.is_of_base(media)) {
+        self.put_seen(seen, |media| self.is_of_base(media));
+    }
+
+    /// Replaces the knowledge of what was read of the files of later sets, without log backups, like
+    /// [`Self::put_seen_of_base`].
+    pub fn put_seen_of_later(&self, seen: &[FileSeen]) {
+        self.put_seen(seen, |media| self.is_of_later(media));
+    }
+
+    fn put_seen(&self, seen: &[FileSeen], is_wanted: impl Fn(&Media) -> bool) {
+        for (tape, media) in self.media.iter().enumerate().filter(|(_, media)| is_wanted(media)) {
             let path = lasting(&media.path);
             let Some(of_file) = seen.iter().find(|seen| seen.path == path) else { continue };
             for sum in self.sums.iter().filter(|sum| usize::from(sum.tape) == tape) {
@@ -130,6 +149,12 @@ impl BackupPages {
             }
             set(media.seen(), &of_file.records);
         }
+    }
+
+    /// A file may have both the first set and later ones.
+    fn is_of_later(&self, media: &Media) -> bool {
+        let later = self.sets.iter().skip(1).filter(|set| set.kind != SetKind::Log);
+        !self.is_of_base(media) && later.flat_map(|set| &set.paths).any(|path| *path == media.path)
     }
 
     fn is_of_base(&self, media: &Media) -> bool {
