@@ -172,7 +172,9 @@ impl<'a> Opened<'a> {
         }
         let changed = |path: &Path| format!("{} was changed or replaced", path.display());
         let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
-        let files = files.collect::<Result<Vec<_>, _>>()?;
+        let mut files = files.collect::<Result<Vec<_>, _>>()?;
+        // The stripes may be given in any order.
+        files.sort_by(|one, other| one.path().cmp(other.path()));
         let mut ledger = if is_used {
             let mut ledger: Ledger<Base> = Ledger::open(&path, &BUILD).map_err(|error| why(&error))?;
             ledger.hold_at_most(asked.unwrap_or(ledger.base().most_bytes));
