@@ -362,11 +362,14 @@ impl Base {
         most_bytes: Option<u64>,
     ) -> Result<Self, String> {
         let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
+        let mut files = files.collect::<Result<Vec<_>, _>>()?;
+        // The stripes may be given in any order.
+        files.sort_by(|one, other| one.path().cmp(other.path()));
         Ok(Self {
             set: guid.to_owned(),
             database: pages.set().database.clone(),
             label: label(full),
-            files: files.collect::<Result<_, _>>()?,
+            files,
             most_bytes: most_bytes.unwrap_or(u64::MAX),
         })
     }

@@ -83,6 +83,11 @@ impl Hints {
         rest.0.is_empty().then(|| Self(Arc::new(found)))
     }
 
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.files.is_empty()
+    }
+
     /// The index of a compressed file; `None` if it is unknown or does not fit the file.
     pub(super) fn index(&self, path: &Path, length: u64) -> Option<Groups> {
         let path = lasting(path);

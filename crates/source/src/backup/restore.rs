@@ -81,7 +81,30 @@ impl Restore {
         granted: Option<u64>,
         (until, hints): (Until<'_>, &Hints),
     ) -> Result<Self, OpenError> {
-        let room = Room::new(granted, size_of_files(paths, input.as_ref())).with_hints(hints);
+        // A hint that leads to an error is no hint. The standard input can be read only once.
+        if !hints.is_empty() && input.is_none() {
+            let hinted = Self::open_in(
+                Room::new(granted, size_of_files(paths, None)).with_hints(hints),
+                paths,
+                None,
+                until,
+                positions,
+            );
+            if hinted.is_ok() {
+                return hinted;
+            }
+        }
+        let room = Room::new(granted, size_of_files(paths, input.as_ref()));
+        Self::open_in(room, paths, input, until, positions)
+    }
+
+    fn open_in(
+        room: Room,
+        paths: &[PathBuf],
+        input: Option<File>,
+        until: Until<'_>,
+        positions: &[u16],
+    ) -> Result<Self, OpenError> {
         let (media, labels) = open_all(paths, input, &room)?;
         check_labels(&labels, positions)?;
         let is_of_logs = |label: &BackupMedia| label.sets.iter().all(|set| set.kind == SetKind::Log);
@@ -131,11 +154,15 @@ impl Restore {
     pub fn of_sets_hinted(sets: &[&ChainSet], granted: Option<u64>, hints: &Hints) -> Result<Self, OpenError> {
         let paths: BTreeSet<PathBuf> = sets.iter().flat_map(|set| set.paths.iter().cloned()).collect();
         let paths: Vec<PathBuf> = paths.into_iter().collect();
-        let room = Room::new(granted, size_of_files(&paths, None)).with_hints(hints);
-        let (media, labels) = open_all(&paths, None, &room)?;
-        check_labels(&labels, &[])?;
-        let chosen = Chosen::of(&labels, sets, Vec::new());
-        Self::assemble(media, &labels, chosen, &room)
+        let open = |hints: &Hints| {
+            let room = Room::new(granted, size_of_files(&paths, None)).with_hints(hints);
+            let (media, labels) = open_all(&paths, None, &room)?;
+            check_labels(&labels, &[])?;
+            let chosen = Chosen::of(&labels, sets, Vec::new());
+            Self::assemble(media, &labels, chosen, &room)
+        };
+        let hinted = (!hints.is_empty()).then(|| open(hints)).filter(Result::is_ok);
+        hinted.unwrap_or_else(|| open(&Hints::default()))
     }
 
     fn assemble(media: Vec<Media>, labels: &[BackupMedia], chosen: Chosen, room: &Room) -> Result<Self, OpenError> {
