@@ -418,6 +418,7 @@ impl<'c> Change<'c> {
     /// Whether the sums contain everything about their pages, and follow from these pages alone.
     fn is_complete(&self, Swept { tallies, sums }: &Swept<Sums>) -> bool {
         tallies.pages_allocated > 0
+            && !self.context.survey.has_missed()
             && tallies.unclaimed_pages == 0
             && !tallies.has_unread_shared
             && tallies.unread.is_empty()

@@ -48,7 +48,7 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     estimate.memory_bytes = needs.bytes_with(facts.min(budget)).max(estimate.minimum_memory_bytes);
     // When the facts of a thread fill three quarters of its share of the memory, the thread writes all of them to a
     // temporary file.
-    estimate.temp_bytes = if facts > budget / 4 * 3 { facts } else { 0 };
+    estimate.temp_bytes = needs.most_bytes_on_shelf() + if facts > budget / 4 * 3 { facts } else { 0 };
     estimate
 }
 

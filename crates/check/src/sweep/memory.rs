@@ -180,6 +180,11 @@ impl MemoryBudget {
         (!self.has_all_maps).then(|| Shelf::new(space.clone(), bytes as usize))
     }
 
+    /// The most bytes that maps may need in a temporary file.
+    pub(crate) fn most_bytes_on_shelf(&self) -> u64 {
+        if self.has_all_maps { 0 } else { self.mapped * BYTES_PER_PAGE }
+    }
+
     /// The smallest grant that is sufficient for a run.
     pub(crate) fn minimum_bytes(&self) -> u64 {
         self.fixed + self.least_maps + self.least
