@@ -263,7 +263,11 @@ impl Space {
                     if !file.used.has(extent) && is_of_share(share, index, extent) {
                         unit.iams[iam].bits.insert(extent - begin);
                         unit.reserved += u64::from(EXTENT);
-                        file.reserve(&mut self.disk, index, extent)?;
+                        file.used.insert(extent);
+                        // One share is enough: each further one would read and write all PFS pages of a huge database.
+                        if share.0 == 0 {
+                            file.mark_freed(&mut self.disk, index, extent)?;
+                        }
                     }
                 }
             }
@@ -426,12 +430,10 @@ fn map_page(kind: u8, unit: UnitId, bits: &[u8], alignment: usize) -> Page {
 }
 
 impl FileSpace {
-    /// Reserves an extent without pages in use. In one extent of eight, PFS still has the mixed bit of some pages, as it
-    /// has after such pages were freed.
-    fn reserve(&mut self, disk: &mut Disk, index: usize, extent: u32) -> Result<(), LabError> {
-        self.used.insert(extent);
+    /// Leaves the mixed bit in the PFS bytes of some pages of an extent, as it is after such pages were freed.
+    fn mark_freed(&mut self, disk: &mut Disk, index: usize, extent: u32) -> Result<(), LabError> {
         let random = mix((index as u64) << 32 | u64::from(extent) << 3 | 1);
-        for page in (0..EXTENT).filter(|page| random.is_multiple_of(8) && random >> (8 + page) & 1 == 1) {
+        for page in (0..EXTENT).filter(|page| random >> (8 + page) & 1 == 1) {
             let page = extent * EXTENT + page;
             if !page.is_multiple_of(PFS_INTERVAL) {
                 self.set_pfs(disk, file_id(index), page, MIXED)?;
