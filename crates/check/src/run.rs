@@ -25,7 +25,7 @@ use findings::{
     Statistics,
 };
 use source::{FileChange, PageSource};
-use sums::spill::TempStore;
+use sums::spill::{Shelf, TempStore};
 
 use crate::basis::accounting::{Meter, Metered, Phases};
 use crate::basis::ledger::FindingCollector;
@@ -140,18 +140,19 @@ pub(crate) fn run_with<E>(
 }
 
 /// Reads the allocation maps, and adds to `units` the units that only IAM pages name. Also returns a fingerprint of the
-/// pages that were read. Without a hash key in the options, the fingerprint is meaningless.
+/// pages that were read. Without a hash key in the options, the fingerprint is meaningless. With a `shelf`, the maps are
+/// kept there.
 pub(crate) fn maps_of(
     (source, database): (&dyn PageSource, &Database),
-    options: &Options,
+    (options, shelf): (&Options, Option<&Shelf>),
     units: &mut Units,
     (findings, coverage): (&mut FindingCollector, &mut Coverage),
 ) -> (Maps, Fingerprint) {
     match &options.hash_key {
-        None => (Maps::read(source, database, units, findings, coverage), Fingerprint::default()),
+        None => (Maps::read((source, shelf), database, units, findings, coverage), Fingerprint::default()),
         Some(key) => {
             let witness = Witness::new(source, key);
-            let maps = Maps::read(&witness, database, units, findings, coverage);
+            let maps = Maps::read((&witness, shelf), database, units, findings, coverage);
             let fingerprint = witness.fingerprint();
             (maps, fingerprint)
         }
@@ -208,7 +209,8 @@ impl<'a> Run<'a> {
             columns::anti_matter(database, &units, &mut self.findings, &mut self.coverage);
         }
         let results = (&mut self.findings, &mut self.coverage);
-        let (maps, fingerprint) = maps_of((source, database), options, &mut units, results);
+        let shelf = self.needs.shelf(options, self.space);
+        let (maps, fingerprint) = maps_of((source, database), (options, shelf.as_ref()), &mut units, results);
         let survey = maps.compare(source, database, &units, &mut self.findings, &mut self.coverage);
         self.fingerprint = fingerprint;
         self.phases.end("survey", self.space);
@@ -339,10 +341,11 @@ impl<'a> Run<'a> {
         notes::note_not_found(context, &mut self.coverage);
         notes::note_unchecked(context, &swept, &mut self.coverage);
         self.read_errors.extend(notes::unread_pages(context, swept.unread.clone()));
-        self.read_errors.extend(self.space.error());
         let ranges = read_ranges::read_ranges(context, &swept.unread);
         let page_map = self.options.page_map.then(|| mapping::page_map(context, &swept.unread));
         let rowsets = inventory::rowsets(context, &swept);
+        // From here on, no temporary file is read.
+        self.read_errors.extend(self.space.error());
         if self.options.scope == Scope::Database && !self.options.physical_only {
             broker::note_queues(self.database, &rowsets, &mut self.coverage);
         }
@@ -393,8 +396,14 @@ impl<'a> Run<'a> {
     /// The report of an encrypted database: only page headers can be checked.
     fn of_headers(mut self) -> Report {
         let (source, database, options) = (self.source, self.database, self.options);
-        let looked =
-            encryption::check(source, database, options, &mut self.findings, &mut self.coverage, self.progress);
+        let looked = encryption::check(
+            (source, self.needs.shelf(options, self.space)),
+            database,
+            options,
+            &mut self.findings,
+            &mut self.coverage,
+            self.progress,
+        );
         self.phases.end("sweep", self.space);
         self.check_container();
         self.read_errors.extend(notes::lines(source, looked.unread));

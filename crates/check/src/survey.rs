@@ -17,7 +17,7 @@ use findings::{Coverage, FileTotals};
 use format::allocation::EXTENT_PAGES;
 use format::{PageHeader, PageId};
 use source::PageSource;
-use sums::spill::Sorter;
+use sums::spill::{Shelf, Sorter};
 
 use crate::basis::ledger::FindingCollector;
 use crate::basis::units::{Unit, UnitIndex, Units};
@@ -49,20 +49,23 @@ pub(crate) struct Survey {
 }
 
 /// Checks only the pages at fixed addresses. The returned maps contain the content of the allocation pages that could
-/// be read.
+/// be read. With a `shelf`, the maps are kept there.
 pub(crate) fn fixed_pages(
     source: &dyn PageSource,
+    shelf: Option<&Shelf>,
     units: &Units,
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> Vec<FileMap> {
-    source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect()
+    source.files().iter().map(|file| maps::load(source, (file, shelf), units, findings, coverage)).collect()
 }
 
 impl Survey {
     /// The map of a file.
     pub(crate) fn file(&self, file_id: u16) -> Option<&FileMap> {
-        self.files.iter().find(|file| file.file_id == file_id)
+        // The sweep calls this several times for each page, and a database may have hundreds of files.
+        let at = self.files.binary_search_by_key(&file_id, |file| file.file_id).ok()?;
+        self.files.get(at)
     }
 
     /// The allocation status of a page according to PFS.
@@ -70,7 +73,8 @@ impl Survey {
         self.file(page.file).map_or(Allocation::Free, |file| file.allocation(page.page))
     }
 
-    /// Returns whether a page outside the range whose maps are in memory was looked up.
+    /// Returns whether a page was looked up that is outside the range of these maps, or whose maps could not be read back
+    /// from a temporary file.
     pub(crate) fn has_missed(&self) -> bool {
         self.files.iter().any(FileMap::has_missed)
     }
@@ -125,16 +129,15 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    /// Reads the allocation structures.
+    /// Reads the allocation structures. With a `shelf`, the maps are kept there.
     pub(crate) fn read(
-        source: &dyn PageSource,
+        (source, shelf): (&dyn PageSource, Option<&Shelf>),
         database: &Database,
         units: &mut Units,
         findings: &mut FindingCollector,
         coverage: &mut Coverage,
     ) -> Self {
-        let mut files: Vec<FileMap> =
-            source.files().iter().map(|file| maps::load(source, file, units, findings, coverage)).collect();
+        let mut files = fixed_pages(source, shelf, units, findings, coverage);
         let (chains, claims) = iam::follow(source, database, units, &mut files, findings, coverage);
         for file in &mut files {
             if let Some(page) = file.unread_config().filter(|page| !chains.unread.contains(page)) {
@@ -186,15 +189,16 @@ impl Maps {
     }
 }
 
-/// Reads the allocation structures and compares them with each other.
+/// Reads the allocation structures and compares them with each other. With a `shelf`, the maps are kept there.
 pub(crate) fn survey(
-    source: &dyn PageSource,
+    (source, shelf): (&dyn PageSource, Option<&Shelf>),
     database: &Database,
     units: &mut Units,
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
 ) -> Survey {
-    Maps::read(source, database, units, findings, coverage).compare(source, database, units, findings, coverage)
+    Maps::read((source, shelf), database, units, findings, coverage)
+        .compare(source, database, units, findings, coverage)
 }
 
 #[cfg(test)]

@@ -242,7 +242,7 @@ impl TestTree {
         let options = Options { max_threads: 1, ..Options::default() };
         let (mut units, mut coverage) = (Units::of(&database), Coverage::default());
         let (mut findings, mut outcome) = (FindingCollector::new(1 << 20, &space), Outcome::default());
-        let survey = survey(&file, &database, &mut units, &mut findings, &mut coverage);
+        let survey = survey((&file, None), &database, &mut units, &mut findings, &mut coverage);
         let mut context = Context::new(&file, &database, &options, units, survey, &space);
         let mut to = Results { findings: &mut findings, coverage: &mut coverage, outcome: &mut outcome };
         look(&mut context, &mut to);

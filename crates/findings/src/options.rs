@@ -104,9 +104,13 @@ pub struct Options {
     /// pages of only some of the tables, so that facts are kept for fewer tables at a time. A table and its indexes are
     /// checked in the same pass.
     pub batches: u16,
-    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] plus two bytes per page. The run uses
-    /// at least `check::minimum_memory_bytes`. The amount of memory never changes the findings.
+    /// Memory that the run may use, in bytes; `None` for [`DEFAULT_MEMORY_BYTES`] plus two bytes per page, but no more than
+    /// one gibibyte for all pages. The run uses at least `check::minimum_memory_bytes`. The amount of memory never changes
+    /// the findings.
     pub memory_bytes: Option<u64>,
+    /// The memory for allocation maps, in bytes. If the maps are larger, most of them are in a temporary file. `None` for
+    /// the memory that the grant leaves for them.
+    pub most_map_bytes: Option<u64>,
     /// The number of pages of the largest range, if the database is swept in ranges. The maps of only one range are
     /// then in memory at a time. `None` if the whole database is swept.
     pub mapped_pages: Option<u64>,

@@ -187,6 +187,13 @@ impl<'a> TableBuilder<'a> {
         unit
     }
 
+    /// The share of the table in the extents that are reserved without pages in use.
+    fn share(&self) -> Option<(u32, u32)> {
+        let with_reserve = || self.description.tables.iter().filter(|table| table.has_reserve);
+        let number = with_reserve().position(|table| std::ptr::eq(table, self.table))?;
+        Some((number as u32, with_reserve().count() as u32))
+    }
+
     fn is_versioned(&self, n: u64) -> bool {
         let every = self.table.versioned_every;
         every > 0 && n.is_multiple_of(every)
@@ -201,7 +208,8 @@ impl<'a> TableBuilder<'a> {
         let layout = rowset::base(self.table, self.description.collation, self.description.version);
         let id = ids.rowset();
         let group = self.group(self.table.filegroup, part);
-        let in_row = self.unit(ids.unit(), group);
+        let mut in_row = self.unit(ids.unit(), group);
+        in_row.share = self.share();
         let has_lobs = self.table.columns.iter().any(|column| column.is_stored() && column.ty.is_lob());
         let mut off_row = OffRow {
             lob: has_lobs.then(|| LobStore::new(self.unit(ids.unit(), group))),

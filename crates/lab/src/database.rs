@@ -65,7 +65,7 @@ pub(crate) fn write_tables(
         .map(|(index, name)| folder.join(format!("{name}.{}", if index == 0 { "mdf" } else { "ndf" })))
         .collect();
     let disk = Disk::create(&files, description.verify)?;
-    let mut space = Space::new(disk, &groups, reserved_extents(description))?;
+    let mut space = Space::new(disk, &groups, (reserved_extents(description), description.least_pages))?;
     space.take_fixed(9, ALLOCATED | MIXED | 4)?;
     space.take_fixed(12, ALLOCATED | MIXED | IAM_PAGE | 4)?;
     space.take_fixed(32, ALLOCATED | MIXED | 1)?;

@@ -92,6 +92,9 @@ pub struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     /// Columns that have automatically created statistics.
     pub statistics: Vec<usize>,
+    /// Whether most extents of the files are reserved for the heap or clustered index, as after a large delete: extents
+    /// without pages in use, up to [`Description::least_pages`]. Several such tables divide the extents.
+    pub has_reserve: bool,
     /// Whether the table was rebuilt after columns were added and dropped. Then its rows have the same form as if the
     /// columns had never changed.
     pub is_rebuilt: bool,

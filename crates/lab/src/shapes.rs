@@ -93,6 +93,7 @@ fn table(dice: &mut Random, version: Version, number: u64, filegroups: usize) ->
         checks: checks(number, &columns),
         foreign_keys: Vec::new(),
         statistics: Vec::new(),
+        has_reserve: false,
         is_rebuilt: false,
         columns,
         clustered,

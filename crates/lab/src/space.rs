@@ -6,6 +6,7 @@ use crate::bits::BitSet;
 use crate::disk::{Disk, LabError, file_id, file_index};
 use crate::ids::{EXTENT, GAM_INTERVAL, PAGE, PFS_INTERVAL, PageId, UnitId};
 use crate::page::{Page, PageVerify, page_type};
+use crate::random::mix;
 
 const EXTENTS_PER_INTERVAL: u32 = GAM_INTERVAL / EXTENT;
 const MAP_BYTES: usize = 7988;
@@ -39,6 +40,8 @@ pub(crate) struct Space {
     /// The data files.
     pub disk: Disk,
     files: Vec<FileSpace>,
+    /// The least number of pages of each file, up to which extents are reserved.
+    least_pages: u32,
 }
 
 /// A saved allocation state, to which `return_to` can return.
@@ -70,6 +73,9 @@ pub(crate) struct Unit {
     pub system: bool,
     /// Whether the first eight pages of the unit come from mixed extents.
     pub mixed_first: bool,
+    /// The share of the unit in the extents that are reserved without pages in use: its number, and the number of all
+    /// such units. `None` if it has no such extents.
+    pub(crate) share: Option<(u32, u32)>,
     /// Whether the pages of each extent are allocated in another order than that of their page numbers.
     pub(crate) fragmented: bool,
     /// The first page: the leftmost leaf page, or the first page of a heap.
@@ -105,6 +111,7 @@ impl Unit {
             group,
             system: false,
             mixed_first: false,
+            share: None,
             fragmented: false,
             first: PageId::NONE,
             root: PageId::NONE,
@@ -126,15 +133,15 @@ impl Unit {
 
 impl Space {
     /// Starts the allocation in new files. `groups` contains the filegroup of each file. The first `reserved` extents
-    /// of file 1 are reserved for system tables.
-    pub(crate) fn new(disk: Disk, groups: &[u16], reserved: u32) -> Result<Self, LabError> {
+    /// of file 1 are reserved for system tables. Each file has at least `least_pages` pages.
+    pub(crate) fn new(disk: Disk, groups: &[u16], (reserved, least_pages): (u32, u32)) -> Result<Self, LabError> {
         let mut files: Vec<FileSpace> = Vec::with_capacity(groups.len());
         for &group in groups {
             let mut file = FileSpace { group, cursor: [1, 1], ..FileSpace::default() };
             file.used.insert(0);
             files.push(file);
         }
-        let mut space = Self { disk, files };
+        let mut space = Self { disk, files, least_pages };
         for (index, file) in space.files.iter_mut().enumerate() {
             if index == 0 {
                 // The file is at least long enough for the reserved extents, even if no table is stored after them.
@@ -172,6 +179,7 @@ impl Space {
             singles: vec![page],
         });
         (unit.first, unit.root, unit.used, unit.data, unit.reserved) = (page, page, 2, 1, 2);
+        unit.singles = 1;
     }
 
     /// Allocates the next page of a unit. `pfs` contains the bits of its PFS byte, except the bits for allocated pages
@@ -237,6 +245,37 @@ impl Space {
         Err(LabError::Description(format!("filegroup {} has no file", unit.group)))
     }
 
+    /// Reserves the unit's share of all free extents.
+    fn reserve(&mut self, unit: &mut Unit, share: (u32, u32)) -> Result<(), LabError> {
+        for index in 0..self.files.len() {
+            if self.files[index].group != unit.group {
+                continue;
+            }
+            let cursor = self.files[index].cursor;
+            let first = cursor[0].max(cursor[1]);
+            for interval in 0..self.least_pages / GAM_INTERVAL {
+                // The IAM page is in its own interval or in one before it.
+                self.files[index].cursor[1] = first.max(interval * EXTENTS_PER_INTERVAL);
+                let iam = self.iam(unit, index, interval)?;
+                let begin = interval * EXTENTS_PER_INTERVAL;
+                let file = &mut self.files[index];
+                for extent in first.max(begin + 1)..begin + EXTENTS_PER_INTERVAL {
+                    if !file.used.has(extent) && is_of_share(share, index, extent) {
+                        unit.iams[iam].bits.insert(extent - begin);
+                        unit.reserved += u64::from(EXTENT);
+                        file.used.insert(extent);
+                        // One share is enough: each further one would read and write all PFS pages of a huge database.
+                        if share.0 == 0 {
+                            file.mark_freed(&mut self.disk, index, extent)?;
+                        }
+                    }
+                }
+            }
+            self.files[index].cursor = cursor;
+        }
+        Ok(())
+    }
+
     /// Returns the position, in the list of the unit's IAM pages, of the IAM page for an interval of a file. Allocates
     /// the IAM page if the unit does not have it yet.
     fn iam(&mut self, unit: &mut Unit, index: usize, interval: u32) -> Result<usize, LabError> {
@@ -281,6 +320,9 @@ impl Space {
     /// Writes the IAM chain of a completed unit. Then frees the memory of its bitmaps, because a database may have very
     /// many units.
     pub(crate) fn close(&mut self, unit: &mut Unit) -> Result<(), LabError> {
+        if let Some(share) = unit.share {
+            self.reserve(unit, share)?;
+        }
         for (number, iam) in unit.iams.iter().enumerate() {
             let neighbour =
                 |at: Option<usize>| at.and_then(|at| unit.iams.get(at)).map_or(PageId::NONE, |iam| iam.page);
@@ -340,6 +382,8 @@ impl Space {
         let file = &mut self.files[index];
         let from = interval * EXTENTS_PER_INTERVAL;
         let base = interval * GAM_INTERVAL;
+        // The extent with these maps.
+        file.used.insert(from);
         let used = file.used.bytes(from, MAP_BYTES);
         let free: Vec<u8> = used.iter().map(|byte| !byte).collect();
         let mut with_room = BitSet::default();
@@ -364,6 +408,12 @@ impl Space {
     }
 }
 
+/// Whether an extent belongs to this share of the reserved extents. Runs of eight extents belong to the same share, so the
+/// maps cannot be compressed to nearly nothing. As many runs stay free as one share has.
+fn is_of_share((number, of): (u32, u32), index: usize, extent: u32) -> bool {
+    mix((index as u64) << 32 | u64::from(extent / 8)) % u64::from(of + 1) == u64::from(number)
+}
+
 /// Permutes the pages of an extent, so that they are allocated out of order.
 fn out_of_order(page: u32) -> u32 {
     page / EXTENT * EXTENT + page * 3 % EXTENT
@@ -380,6 +430,18 @@ fn map_page(kind: u8, unit: UnitId, bits: &[u8], alignment: usize) -> Page {
 }
 
 impl FileSpace {
+    /// Leaves the mixed bit in the PFS bytes of some pages of an extent, as it is after such pages were freed.
+    fn mark_freed(&mut self, disk: &mut Disk, index: usize, extent: u32) -> Result<(), LabError> {
+        let random = mix((index as u64) << 32 | u64::from(extent) << 3 | 1);
+        for page in (0..EXTENT).filter(|page| random >> (8 + page) & 1 == 1) {
+            let page = extent * EXTENT + page;
+            if !page.is_multiple_of(PFS_INTERVAL) {
+                self.set_pfs(disk, file_id(index), page, MIXED)?;
+            }
+        }
+        Ok(())
+    }
+
     fn take_extent(&mut self, region: usize) -> u32 {
         let mut extent = self.cursor[region];
         // The first extent of each GAM interval is reserved for map pages.

@@ -14,6 +14,7 @@ use ::lab::damage::Kind;
 use ::lab::{Description, PageVerify, Version, Written};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use format::page::PAGE_BYTES;
 use jobs::failure::Failure;
 use jobs::size;
 use redact::RedactArguments;
@@ -30,6 +31,8 @@ Examples:
           writes a small order-entry database to the folder practice
   mdfsck lab new bench --size 20GB --files 4 --seed 7
           writes a large database in four files, as input for 'mdfsck bench'
+  mdfsck lab new huge --size 1GB --files 25 --file-size 400GB --reserve
+          writes a database of 10 TB in sparse files, which need 2.5 GB on disk
   mdfsck lab new old --version 611 --verify torn
           writes a database in the format of SQL Server 2005
   mdfsck lab new erp --tables 100000 --indexes 5
@@ -203,8 +206,18 @@ pub(crate) struct NewArguments {
     version: Version,
 
     /// Number of data files
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=8), default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), default_value_t = 1)]
     files: u16,
+
+    /// Size of each data file; space without data is not written, so the files are sparse
+    ///
+    /// Only data and allocation maps need space on disk: 140 MB for each TB.
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    file_size: Option<u64>,
+
+    /// With --file-size: reserve most extents for tables, without pages in use, as after a large delete
+    #[arg(long, requires = "file_size")]
+    reserve: bool,
 
     /// PAGE_VERIFY setting
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Verify::Checksum)]
@@ -286,6 +299,9 @@ fn with_files(mut description: Description, files: u16) -> Description {
     }
     description
 }
+
+/// More pages than a file can have: the lab refuses to write them.
+const MOST_PAGES: u64 = 1 << 31;
 
 /// Maximum number of tables to list; further tables are only counted.
 const MOST_LISTED: usize = 50;
@@ -400,6 +416,10 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
             Verify::Torn => PageVerify::Torn,
             Verify::None => PageVerify::None,
         };
+    }
+    if let Some(bytes) = arguments.file_size {
+        description.least_pages = (bytes / PAGE_BYTES as u64).min(MOST_PAGES) as u32;
+        description.tables.iter_mut().for_each(|table| table.has_reserve = arguments.reserve);
     }
     let written = write(&description, &arguments.dir)?;
     let leave =

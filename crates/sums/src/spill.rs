@@ -5,6 +5,7 @@
 //! If no facts were written to files, nothing is copied, and a single window contains all facts. Facts that are needed
 //! in an order other than page order are sorted by a [`Sorter`].
 
+mod paged;
 mod sorter;
 
 use std::fs::File;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use format::{PageId, RecordId};
 
+pub use paged::{Entry, Paged, Shelf, Values};
 pub use sorter::{Item, Reader, Sorted, Sorter, read_item, write_item};
 
 /// A fact about a page; all facts of one type have the same size.

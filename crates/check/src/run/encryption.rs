@@ -14,6 +14,7 @@ use format::page::PAGE_BYTES;
 use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes, PageHeader, PageId, PageType};
 use source::PageSource;
+use sums::spill::Shelf;
 
 use crate::basis::ledger::FindingCollector;
 use crate::basis::progress::Progress;
@@ -49,9 +50,9 @@ pub(crate) struct Looked {
     pub(crate) unread: UnreadPages,
 }
 
-/// Checks the headers of all pages in scope.
+/// Checks the headers of all pages in scope. With a `shelf`, the allocation maps are kept there.
 pub(crate) fn check(
-    source: &dyn PageSource,
+    (source, shelf): (&dyn PageSource, Option<Shelf>),
     database: &Database,
     options: &Options,
     findings: &mut FindingCollector,
@@ -63,7 +64,7 @@ pub(crate) fn check(
         return Looked::default();
     }
     let units = Units::of(database);
-    let files = survey::fixed_pages(source, &units, findings, coverage);
+    let files = survey::fixed_pages(source, shelf.as_ref(), &units, findings, coverage);
     if !options.scope.reads_pages() {
         return Looked::default();
     }

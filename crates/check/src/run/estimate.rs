@@ -25,13 +25,19 @@ pub fn minimum_memory_bytes(source: &dyn PageSource, database: &Database, option
 pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options) -> Estimate {
     let needs = Checks::needs(source, database, options);
     let mut estimate = Estimate { minimum_memory_bytes: needs.minimum_bytes(), ..Estimate::default() };
-    let space = TempStore::default();
+    let space = TempStore::new(options.temp_dir.clone(), 0);
     let (mut findings, mut coverage) =
         (FindingCollector::new(needs.bytes_for_findings(options), &space), Coverage::default());
     let mut units = Units::of(database);
     let mut facts = 0;
     if !database.is_encrypted {
-        let survey = survey::survey(source, database, &mut units, &mut findings, &mut coverage);
+        let survey = survey::survey(
+            (source, needs.shelf(options, &space).as_ref()),
+            database,
+            &mut units,
+            &mut findings,
+            &mut coverage,
+        );
         let context = Context::new(source, database, options, units, survey, &space);
         if options.scope != Scope::Allocation {
             estimate.read_bytes = swept_pages(&context) * PAGE_BYTES as u64;
@@ -42,7 +48,7 @@ pub fn estimate(source: &dyn PageSource, database: &Database, options: &Options)
     estimate.memory_bytes = needs.bytes_with(facts.min(budget)).max(estimate.minimum_memory_bytes);
     // When the facts of a thread fill three quarters of its share of the memory, the thread writes all of them to a
     // temporary file.
-    estimate.temp_bytes = if facts > budget / 4 * 3 { facts } else { 0 };
+    estimate.temp_bytes = needs.most_bytes_on_shelf() + if facts > budget / 4 * 3 { facts } else { 0 };
     estimate
 }
 

@@ -29,7 +29,7 @@ pub fn facts(source: &dyn PageSource, database: &Database, options: &Options) ->
     let space = TempStore::new(options.temp_dir.clone(), bytes);
     let mut units = Units::of(database);
     let ledger = || FindingCollector::new(usize::MAX, &space);
-    let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
+    let survey = survey::survey((source, None), database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
     let mut findings = ledger();
     let checks = Checks::new(&context);
@@ -49,7 +49,7 @@ pub fn facts_of_pages(
     let space = TempStore::new(options.temp_dir.clone(), bytes);
     let mut units = Units::of(database);
     let ledger = || FindingCollector::new(usize::MAX, &space);
-    let survey = survey::survey(source, database, &mut units, &mut ledger(), &mut Coverage::default());
+    let survey = survey::survey((source, None), database, &mut units, &mut ledger(), &mut Coverage::default());
     let context = Context::new(source, database, options, units, survey, &space);
     let checks = Checks::new(&context);
     let (mut target, mut scratch) = (Target::default(), <Checks as CheckList>::Scratch::default());

@@ -88,8 +88,9 @@ pub fn sweeper<R>(
         // The findings are dropped: the process that merges the parts reads the maps too and reports the same findings.
         let mut findings = FindingCollector::new(needs.bytes_for_findings(options), space);
         let mut units = Units::of(database);
-        let (maps, fingerprint) =
-            maps_of((metered, database), options, &mut units, (&mut findings, &mut Coverage::default()));
+        let shelf = needs.shelf(options, space);
+        let results = (&mut findings, &mut Coverage::default());
+        let (maps, fingerprint) = maps_of((metered, database), (options, shelf.as_ref()), &mut units, results);
         let survey = maps.uncompared(&units);
         Ok::<_, Infallible>((units, survey, fingerprint))
     };
@@ -150,6 +151,11 @@ fn sweeper_of<R, E>(
 }
 
 impl Sweeper<'_, '_> {
+    /// One line that says why maps may be incomplete, if a temporary file could not be written or read.
+    pub fn lost(&self) -> Option<String> {
+        self.context.space.error()
+    }
+
     /// Splits all pages to be read into ascending ranges of about this many pages, or fewer.
     pub fn ranges(&self, pages: u64) -> Vec<FileRange> {
         cut::ranges(self.context, pages)

@@ -167,8 +167,10 @@ impl<'a> Doubts<'a> {
         // The description of a row in the catalog may be that of another point in time or of another database, so not
         // even a page and its rows prove anything.
         let is_mixed = context.source.carved().is_some_and(|carved| !carved.has_one_moment());
-        let all: [(bool, &'static Limit, RestsOnIt); 5] = [
+        let all: [(bool, &'static Limit, RestsOnIt); 6] = [
             (is_mixed, &limits::DEMOTED_CARVED, |_| true),
+            // Maps that could not be read back from a temporary file: any check may have taken a page for another's.
+            (context.survey.has_missed(), &limits::DEMOTED_MAPS, |_| true),
             (in_flight.is_none() && needs_the_log(context), log_limit, |policy| policy.rests_on_log),
             (!context.survey.unread.is_empty(), &limits::DEMOTED_MAPS, on_maps),
             (is_catalog_unread(context), &limits::DEMOTED_CATALOG, on_maps),

@@ -93,8 +93,13 @@ impl Checker<'_> {
         self.count(extent, fixed);
         self.fixed_pages(extent, fixed);
         let Some((free, mixed)) = self.file.extent_bits(extent) else { return };
-        let mut owners: BTreeSet<UnitIndex> = self.file.extent_owner(extent).into_iter().collect();
-        if self.file.is_shared(extent) {
+        let (owner, is_shared) = (self.file.extent_owner(extent), self.file.is_shared(extent));
+        if owner.is_some() && !(is_shared || free || mixed || fixed) {
+            // Nearly all extents of a large database: no list of claimants is needed.
+            return self.dedicated_pages(extent);
+        }
+        let mut owners: BTreeSet<UnitIndex> = owner.into_iter().collect();
+        if is_shared {
             owners.extend(claimants(self.claims, first));
         }
         if free && mixed {

@@ -40,7 +40,7 @@ pub(super) struct IamPage {
 
 /// The maximum number of extents beyond the end of the file that are reported per IAM page. More reports would not be
 /// useful.
-const MAX_BEYOND_PER_PAGE: u64 = 200;
+const MAX_BEYOND_PER_PAGE: usize = 200;
 
 /// The result of following the IAM chains.
 pub(super) struct Chains {

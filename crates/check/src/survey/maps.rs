@@ -1,9 +1,9 @@
-//! The allocation maps of a file: PFS, GAM and SGAM, loaded completely. Also checks that the pages at fixed addresses
-//! have the required type.
+//! The allocation maps of a file: PFS, GAM and SGAM, loaded completely. If they are larger than the memory for them, most of
+//! them are in a temporary file. Also checks that the pages at fixed addresses have the required type.
 
 mod stretch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +18,7 @@ use format::boot::Boot;
 use format::protection::undo_torn_bits;
 use format::{AllocUnitId, Page, PageBytes, PageId, PageType};
 use source::{DataFile, PageSource, read_settled};
+use sums::spill::{Entry, Paged, Shelf};
 
 use super::ahead::Ahead;
 use crate::basis::ledger::FindingCollector;
@@ -40,7 +41,8 @@ const ONE_CLAIM: u8 = 1 << 2;
 /// useful.
 const MAX_CLAIMS: u8 = 7;
 
-/// The owners of the extents and pages of a file, or of a range of the file. Needs about two bytes per page.
+/// The owners of the extents and pages of a file, or of a range of the file. Needs about two bytes per page, in memory or in
+/// a temporary file.
 #[derive(Default)]
 pub(crate) struct FileMap {
     /// File id.
@@ -55,17 +57,19 @@ pub(crate) struct FileMap {
     /// was truncated.
     pub(crate) lost_from_header: u32,
     /// The PFS byte of each page, up to the end of the last extent.
-    pfs: Vec<u8>,
+    pfs: Paged<u8>,
     /// For each PFS interval, starting with the interval of the first page: whether the PFS page is sound.
     pfs_is_sound: Vec<bool>,
     /// For each extent: bit 0 means "free" in GAM, bit 1 means "mixed with free pages" in SGAM. The higher bits count
     /// the units, other than the owner, that claim the extent, up to [`MAX_CLAIMS`].
-    extents: Vec<u8>,
+    extents: Paged<u8>,
     /// For each GAM interval, starting with the interval of the first page: whether both the GAM page and the SGAM page
     /// are sound.
     gam_is_sound: Vec<bool>,
     /// For each extent: the ordinal of the unit whose IAM page claims the extent, plus 1; 0 if no unit claims it.
-    owners: Vec<u32>,
+    owners: Paged<u32>,
+    /// The temporary file that contains maps; `None` if all maps are in memory.
+    shelf: Option<Shelf>,
     /// Pages in the single-page slots of IAM pages, and the IAM pages themselves.
     singles: BTreeMap<u32, Single>,
     /// Pages at fixed addresses (file header, boot page, allocation maps) that the operating system could not read.
@@ -79,6 +83,15 @@ pub(crate) struct FileMap {
 /// The address of the page in which database master stores the server's settings
 /// (docs/format/allocation.md#fixed-pages).
 const CONFIG: PageId = PageId::new(1, 10);
+
+/// The extents that a unit claims although they have other owners.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// The owners of these extents.
+    pub(crate) owners: BTreeSet<UnitIndex>,
+    /// The extents for which the claim was recorded.
+    pub(crate) listed: Vec<u32>,
+}
 
 /// A page that is assigned to a unit individually, not as part of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,14 +110,15 @@ impl FileMap {
 
     /// The PFS byte of a page; 0 beyond the end of the file.
     pub(crate) fn pfs(&self, page: u32) -> PfsByte {
-        PfsByte(self.at(page, page, self.first, &self.pfs).copied().unwrap_or_default())
+        PfsByte(self.at(page, page, self.first, |at| self.pfs.get(at)).unwrap_or_default())
     }
 
-    /// Returns the entry of `map` for `page`, which is entry `number` of the whole file. `map` begins with entry
-    /// `first` of the file. If `map` lacks the entry of a page of the file, sets `missed`.
+    /// Returns the entry of a map for `page`, which is entry `number` of the whole file. The map begins with entry
+    /// `first` of the file, and `get` returns the entry at a position of the map. If the map lacks the entry of a page of
+    /// the file, sets `missed`.
     #[inline]
-    fn at<'m, T>(&self, page: u32, number: u32, first: u32, map: &'m [T]) -> Option<&'m T> {
-        let entry = number.checked_sub(first).and_then(|at| map.get(at as usize));
+    fn at<T>(&self, page: u32, number: u32, first: u32, get: impl FnOnce(usize) -> Option<T>) -> Option<T> {
+        let entry = number.checked_sub(first).and_then(|at| get(at as usize));
         if entry.is_none() && page < self.pages {
             self.missed.store(true, Ordering::Relaxed);
         }
@@ -112,19 +126,37 @@ impl FileMap {
     }
 
     #[inline]
-    fn of_extent<'m, T>(&self, extent: u32, map: &'m [T]) -> Option<&'m T> {
-        self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, map)
+    fn of_extent<T: Entry>(&self, extent: u32, map: &Paged<T>) -> Option<T> {
+        self.at(extent.saturating_mul(EXTENT_PAGES), extent, self.first / EXTENT_PAGES, |at| map.get(at))
     }
 
-    /// Returns whether a page of the file outside the range of these maps was looked up.
+    /// Returns whether a page of the file was looked up that is outside the range of these maps, or whose entry could not
+    /// be read back from the temporary file.
     pub(crate) fn has_missed(&self) -> bool {
-        self.missed.load(Ordering::Relaxed)
+        self.missed.load(Ordering::Relaxed) || self.shelf.as_ref().is_some_and(Shelf::is_lost)
+    }
+
+    /// The temporary file that contains maps; `None` if all maps are in memory.
+    pub(super) fn shelf(&self) -> Option<&Shelf> {
+        self.shelf.as_ref()
     }
 
     /// Whether the PFS page that describes `page` is sound.
     pub(crate) fn pfs_is_known(&self, page: u32) -> bool {
         let (number, first) = (page / PFS_PAGES, self.first / PFS_PAGES);
-        self.at(page, number, first, &self.pfs_is_sound).copied().unwrap_or_default()
+        self.at(page, number, first, |at| self.pfs_is_sound.get(at).copied()).unwrap_or_default()
+    }
+
+    /// Whether any page of a range of the file may be in use.
+    pub(crate) fn may_be_used(&self, range: Range<u32>) -> bool {
+        let intervals = range.clone().step_by(PFS_PAGES as usize).chain(range.end.checked_sub(1));
+        let is_known = intervals.into_iter().all(|page| self.pfs_is_known(page));
+        let is_in = range.start.checked_sub(self.first).zip(range.end.checked_sub(self.first));
+        // `allocation` also notices that a page is outside the range of these maps.
+        let Some((first, end)) = is_in.filter(|(_, end)| is_known && *end as usize <= self.pfs.len()) else {
+            return true;
+        };
+        self.pfs.any(first as usize..end as usize, |bytes| bytes.iter().any(|byte| PfsByte(*byte).is_allocated()))
     }
 
     /// Whether `page` is in use.
@@ -140,19 +172,21 @@ impl FileMap {
 
     /// The pages in use that PFS marks as IAM pages, in ascending order. Works only if the maps describe a whole file.
     pub(super) fn iam_pages_by_pfs(&self) -> impl Iterator<Item = u32> + Clone + '_ {
-        let of_file = self.pfs.get(..self.pages as usize).unwrap_or(&self.pfs);
-        let intervals =
-            of_file.chunks(PFS_PAGES as usize).zip((0..).step_by(PFS_PAGES as usize)).zip(&self.pfs_is_sound);
-        let known = intervals.filter(|(_, is_sound)| **is_sound);
-        let bytes = known.flat_map(|((bytes, first), _)| bytes.iter().zip(first..));
+        let starts = (0..self.pages).step_by(PFS_PAGES as usize).zip(&self.pfs_is_sound);
+        let known = starts.filter(|(_, is_sound)| **is_sound).map(|(first, _)| first);
+        let bytes = known.flat_map(|first| {
+            let end = first.saturating_add(PFS_PAGES).min(self.pages);
+            self.pfs.values(first as usize..end as usize).zip(first..)
+        });
         let is_iam = |byte: PfsByte| byte.is_allocated() && byte.is_iam();
-        bytes.filter(move |(byte, _)| is_iam(PfsByte(**byte))).map(|(_, page)| page)
+        bytes.filter(move |(byte, _)| is_iam(PfsByte(*byte))).map(|(_, page)| page)
     }
 
     /// The GAM and SGAM bits of an extent; `None` if the GAM page or the SGAM page is damaged.
     pub(crate) fn extent_bits(&self, extent: u32) -> Option<(bool, bool)> {
         let (page, first) = (extent.saturating_mul(EXTENT_PAGES), self.first / INTERVAL_PAGES);
-        let known = self.at(page, extent / INTERVAL_EXTENTS, first, &self.gam_is_sound).copied().unwrap_or_default();
+        let is_sound = |at: usize| self.gam_is_sound.get(at).copied();
+        let known = self.at(page, extent / INTERVAL_EXTENTS, first, is_sound).unwrap_or_default();
         let bits = self.of_extent(extent, &self.extents)?;
         known.then_some((bits & 1 != 0, bits & 2 != 0))
     }
@@ -166,17 +200,17 @@ impl FileMap {
         if let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) {
             let _ = (self.of_extent(first, &self.owners), self.of_extent(last / EXTENT_PAGES, &self.owners));
         }
-        let owners = first.checked_sub(self.first / EXTENT_PAGES).and_then(|at| self.owners.get(at as usize..));
+        let owners = first.checked_sub(self.first / EXTENT_PAGES).map(|at| self.owners.values(at as usize..usize::MAX));
         let mut singles = self.singles.range(first * EXTENT_PAGES..).map(|(page, _)| page / EXTENT_PAGES).peekable();
         (first..)
-            .zip(owners.unwrap_or_default())
+            .zip(owners.into_iter().flatten())
             .take_while(move |(extent, _)| extent * EXTENT_PAGES < range.end)
             .filter(move |(extent, owner)| {
                 let mut has_single = false;
                 while singles.next_if_eq(extent).is_some() {
                     has_single = true;
                 }
-                **owner != 0 || has_single
+                *owner != 0 || has_single
             })
             .flat_map(|(extent, _)| extent * EXTENT_PAGES..(extent + 1) * EXTENT_PAGES)
             .filter(move |page| (range.start..range.end).contains(page))
@@ -187,25 +221,35 @@ impl FileMap {
         self.of_extent(extent, &self.owners)?.checked_sub(1)
     }
 
-    /// Claims an extent for a unit. Returns true if another unit already owns the extent and the claim was recorded. A
-    /// claim is not recorded if [`MAX_CLAIMS`] claims were already recorded in addition to the owner's.
-    pub(crate) fn claim_extent(&mut self, extent: u32, unit: UnitIndex) -> bool {
+    /// Claims extents for a unit. A claim to an extent that another unit already owns is recorded unless [`MAX_CLAIMS`]
+    /// such claims were recorded before.
+    pub(crate) fn claim_extents(&mut self, extents: impl Iterator<Item = u32>, unit: UnitIndex) -> Shared {
         // At this stage, the maps always describe a whole file.
-        let at = extent as usize;
-        let (Some(owner), Some(bits)) = (self.owners.get_mut(at), self.extents.get_mut(at)) else { return false };
-        if *owner == 0 {
-            *owner = unit + 1;
-        }
-        let is_listed = *owner != unit + 1 && *bits / ONE_CLAIM < MAX_CLAIMS;
-        if is_listed {
-            *bits += ONE_CLAIM;
-        }
-        is_listed
+        let mut shared = Shared::default();
+        let mut taken = Vec::new();
+        self.owners.edit(extents.map(|extent| extent as usize), |at, owner| match owner.checked_sub(1) {
+            None => unit + 1,
+            Some(other) => {
+                if other != unit {
+                    taken.push(at);
+                    shared.owners.insert(other);
+                }
+                owner
+            }
+        });
+        self.extents.edit(taken, |at, bits| {
+            let is_listed = bits / ONE_CLAIM < MAX_CLAIMS;
+            if is_listed {
+                shared.listed.push(at as u32);
+            }
+            if is_listed { bits + ONE_CLAIM } else { bits }
+        });
+        shared
     }
 
     /// Whether several units claim an extent.
     pub(crate) fn is_shared(&self, extent: u32) -> bool {
-        self.of_extent(extent, &self.extents).is_some_and(|bits| *bits >= ONE_CLAIM)
+        self.of_extent(extent, &self.extents).is_some_and(|bits| bits >= ONE_CLAIM)
     }
 
     /// The pages of the file's last extent that are beyond the end of the file but that exist according to its header.
@@ -257,10 +301,10 @@ pub(super) fn pages_of(file: &DataFile) -> u32 {
     file.header_pages.filter(|&claimed| claimed > 0).map_or(file.pages, |claimed| claimed.min(file.pages))
 }
 
-/// Loads the maps of `file`, and checks its pages at fixed addresses.
+/// Loads the maps of `file`, and checks its pages at fixed addresses. With a `shelf`, the maps are kept there.
 pub(crate) fn load(
     source: &dyn PageSource,
-    file: &DataFile,
+    (file, shelf): (&DataFile, Option<&Shelf>),
     units: &Units,
     findings: &mut FindingCollector,
     coverage: &mut Coverage,
@@ -271,9 +315,10 @@ pub(crate) fn load(
         file_id: file.file_id,
         pages: file.pages,
         lost_from_header: file.header_pages.unwrap_or_default().saturating_sub(file.pages),
-        pfs: vec![0; file.pages.next_multiple_of(EXTENT_PAGES) as usize],
-        extents: vec![0; extents as usize],
-        owners: vec![0; extents as usize],
+        pfs: Paged::new(file.pages.next_multiple_of(EXTENT_PAGES) as usize, shelf),
+        extents: Paged::new(extents as usize, shelf),
+        owners: Paged::new(extents as usize, shelf),
+        shelf: shelf.cloned(),
         ..FileMap::default()
     };
     let mut reader = FixedPages {
@@ -295,7 +340,7 @@ pub(crate) fn load(
         let bytes = reader.map_page(page, FixedPage::Pfs);
         let source_bytes = bytes.as_deref().and_then(|bytes| pfs_bytes(Page::new(bytes)));
         if let Some(source_bytes) = source_bytes {
-            map.pfs.iter_mut().skip(first as usize).zip(source_bytes).for_each(|(to, from)| *to = *from);
+            map.pfs.fill(first as usize, source_bytes);
         } else {
             reader.unchecked(page, file.pages, PFS_PAGES, first);
         }
@@ -315,10 +360,11 @@ pub(crate) fn load(
         let sgam_bits = sgam.as_deref().and_then(|bytes| bitmap(Page::new(bytes)));
         map.gam_is_sound.push(gam_bits.is_some() && sgam_bits.is_some());
         if let (Some(gam_bits), Some(sgam_bits)) = (gam_bits, sgam_bits) {
-            let extents = map.extents.iter_mut().skip((first / EXTENT_PAGES) as usize);
-            for (index, extent) in (0..INTERVAL_EXTENTS).zip(extents) {
-                *extent = u8::from(bit(gam_bits, index)) | u8::from(bit(sgam_bits, index)) << 1;
-            }
+            let start = (first / EXTENT_PAGES) as usize;
+            map.extents.edit(start..start + INTERVAL_EXTENTS as usize, |at, _| {
+                let index = (at - start) as u32;
+                u8::from(bit(gam_bits, index)) | u8::from(bit(sgam_bits, index)) << 1
+            });
         } else {
             let bad = if gam_bits.is_none() { gam_page } else { sgam_page };
             reader.unchecked(bad, file.pages, INTERVAL_PAGES, first);

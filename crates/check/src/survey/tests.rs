@@ -35,7 +35,7 @@ fn surveyed(file: &TestFile, units: &[(AllocUnitId, u32)]) -> (Survey, BTreeSet<
 fn surveyed_as(file: &TestFile, database: Database) -> (Survey, BTreeSet<&'static str>, BTreeSet<&'static str>) {
     let (mut findings, mut coverage) =
         (FindingCollector::new(1 << 20, &TempStore::new(None, 1 << 20)), Coverage::default());
-    let survey = survey(file, &database, &mut Units::of(&database), &mut findings, &mut coverage);
+    let survey = survey((file, None), &database, &mut Units::of(&database), &mut findings, &mut coverage);
     let found: Vec<_> = findings.into_sorted().collect();
     let (not_verified, _) = coverage.into_lists();
     (survey, ids(&found).into_iter().collect(), not_verified.iter().map(|entry| entry.limit.id).collect())

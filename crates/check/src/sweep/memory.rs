@@ -4,8 +4,10 @@
 use catalog::{AllocUnit, ConstraintKind, Database, ExpressionKind, IndexColumn, Rowset};
 use findings::registry::limits::Reason;
 use findings::{DEFAULT_MEMORY_BYTES, Options, Readers, RowsetCounts, page_map};
+use format::allocation::INTERVAL_PAGES;
 use format::page::PAGE_BYTES;
 use source::{BackupPages, Carved, PROGRAM_BYTES, PageSource};
+use sums::spill::{Shelf, TempStore};
 
 use crate::basis::units::Unit;
 use crate::metadata::catalog_rules;
@@ -18,6 +20,16 @@ pub(crate) const CHUNK_PAGES: u32 = 128;
 const BYTES_PER_CHUNK: u64 = CHUNK_PAGES as u64 * PAGE_BYTES as u64;
 /// Memory per page for the PFS byte, the extent's owner, and the GAM and SGAM bits, with a reserve.
 const BYTES_PER_PAGE: u64 = 2;
+/// The most memory for maps if the grant is not limited: the maps of 4 TB. Larger maps are in a temporary file.
+const MOST_FOR_MAPS: u64 = 1 << 30;
+/// Memory for the blocks of maps that are in a temporary file. The maps are read from beginning to end, so more memory would
+/// not make a run faster.
+const SHELF_BYTES: u64 = 16 << 20;
+/// Memory per thread for the blocks that the thread has used last.
+const SHELF_BYTES_PER_THREAD: u64 = 256 << 10;
+/// Memory per GAM interval if maps are in a temporary file: 2 KB for the places of the blocks, and 8 KB for 16 IAM pages,
+/// which are not counted separately otherwise.
+const SHELF_BYTES_PER_INTERVAL: u64 = 10 << 10;
 /// Memory for one unit: for the facts that are known before the sweep, and for the unit's entry in the sums.
 const BYTES_PER_UNIT: u64 = size_of::<Unit>() as u64 + 64;
 /// Memory that one thread needs for the sums of a unit with pages: the unit's own sums, those of each level of its
@@ -88,8 +100,14 @@ fn expression_bytes(database: &Database, options: &Options, occupied: impl Fn(&R
 /// The memory that a run needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MemoryBudget {
-    /// Bytes for maps, sums and buffers, which do not depend on the grant.
+    /// Bytes for sums and buffers, which do not depend on the grant.
     fixed: u64,
+    /// Bytes for maps: for all of them, or for those in memory if the others are in a temporary file.
+    maps: u64,
+    /// The minimum number of bytes for maps.
+    least_maps: u64,
+    /// Whether all maps are in memory.
+    has_all_maps: bool,
     /// The minimum number of bytes for facts and findings.
     least: u64,
     /// The number of pages whose maps are in memory: all pages of the data files, or the pages of the largest range
@@ -127,7 +145,6 @@ impl MemoryBudget {
         let page_map = if options.page_map { page_map::bytes(mapped, database.units.len() as u64) } else { 0 };
         let fixed = PROGRAM_BYTES
             + page_map
-            + mapped * BYTES_PER_PAGE
             + database.bytes()
             + source.backup().map_or(0, BackupPages::held_bytes)
             + source.carved().map_or(0, Carved::held_bytes)
@@ -141,22 +158,47 @@ impl MemoryBudget {
         // facts and half of the memory of the programs; the other half may be fragmented. The file size limits the
         // estimate for the keys, because the row and page counts in the catalog may be damaged.
         let keys = catalog_rules::key_bytes(database).min(pages * PAGE_BYTES as u64);
-        Self { fixed, least: LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2)), mapped }
+        let least = LEAST_FOR_FACTS.max(keys.saturating_sub(in_turn / 2));
+        let all_maps = mapped * BYTES_PER_PAGE;
+        let shelf = SHELF_BYTES
+            + threads * SHELF_BYTES_PER_THREAD
+            + mapped.div_ceil(INTERVAL_PAGES.into()) * SHELF_BYTES_PER_INTERVAL;
+        // The maps of a range are read from the plan, and are always in memory.
+        let least_maps = if options.mapped_pages.is_some() { all_maps } else { all_maps.min(shelf) };
+        let has_all_maps = match (options.most_map_bytes, options.memory_bytes) {
+            (Some(most), _) => all_maps <= most,
+            (None, Some(granted)) => all_maps <= least_maps || fixed + all_maps + least <= granted,
+            (None, None) => all_maps <= least_maps.max(MOST_FOR_MAPS),
+        };
+        let maps = if has_all_maps { all_maps } else { shelf };
+        Self { fixed, maps, least_maps, has_all_maps, least, mapped }
+    }
+
+    /// The temporary file for maps; `None` if all maps are in memory.
+    pub(crate) fn shelf(&self, options: &Options, space: &TempStore) -> Option<Shelf> {
+        let bytes = options.most_map_bytes.unwrap_or(SHELF_BYTES);
+        (!self.has_all_maps).then(|| Shelf::new(space.clone(), bytes as usize))
+    }
+
+    /// The most bytes that maps may need in a temporary file.
+    pub(crate) fn most_bytes_on_shelf(&self) -> u64 {
+        if self.has_all_maps { 0 } else { self.mapped * BYTES_PER_PAGE }
     }
 
     /// The smallest grant that is sufficient for a run.
     pub(crate) fn minimum_bytes(&self) -> u64 {
-        self.fixed + self.least
+        self.fixed + self.least_maps + self.least
     }
 
     /// The memory granted to a run.
     pub(crate) fn granted_bytes(&self, options: &Options) -> u64 {
-        let default = DEFAULT_MEMORY_BYTES + self.mapped * BYTES_PER_PAGE;
+        let of_maps = (self.mapped * BYTES_PER_PAGE).min(MOST_FOR_MAPS.max(self.least_maps));
+        let default = DEFAULT_MEMORY_BYTES + of_maps;
         options.memory_bytes.unwrap_or(default).max(self.minimum_bytes())
     }
 
     fn bytes_that_grow(&self, options: &Options) -> u64 {
-        self.granted_bytes(options).saturating_sub(self.fixed).max(self.least)
+        self.granted_bytes(options).saturating_sub(self.fixed + self.maps).max(self.least)
     }
 
     /// The part of the grant that is left for facts.
@@ -171,6 +213,6 @@ impl MemoryBudget {
 
     /// The memory that a run would need if its facts used `facts` bytes.
     pub(crate) fn bytes_with(&self, facts: u64) -> u64 {
-        self.fixed + facts
+        self.fixed + self.maps + facts
     }
 }

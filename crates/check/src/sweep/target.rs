@@ -62,6 +62,10 @@ pub(crate) fn may_be_in_scope(context: &Context<'_>, id: PageId) -> bool {
 pub(crate) fn any_in_scope(context: &Context<'_>, first: PageId, pages: u32) -> bool {
     let Some(file) = context.survey.file(first.file) else { return false };
     let range = first.page..first.page.saturating_add(pages).min(file.pages);
+    // Most ranges of a large empty file are free.
+    if !file.may_be_used(range.clone()) {
+        return false;
+    }
     let is_in_scope = |page| may_be_in_scope(context, PageId::new(first.file, page));
     // If the PFS page of an interval is damaged, only those pages of the interval that a unit claims can be in scope.
     let intervals = range.clone().step_by(PFS_PAGES as usize).chain(range.end.checked_sub(1));

@@ -31,7 +31,16 @@ pub fn write_maps(
     for (task, range) in (0..).zip(ranges) {
         maps.piece(|to| sweeper.write_maps(*range, &Piece::Of(task).bound_to(plan), to).map_err(failed))?;
     }
+    refuse_lost(sweeper)?;
     Ok(maps)
+}
+
+/// Refuses to make a plan from maps that may be incomplete.
+///
+/// # Errors
+/// If a temporary file could not be written or read.
+pub fn refuse_lost(sweeper: &Sweeper<'_, '_>) -> Result<(), Failure> {
+    sweeper.lost().map_or(Ok(()), |error| Err(Failure::unable(error)))
 }
 
 /// Refuses a plan that has too many tasks.

@@ -273,24 +273,33 @@ fn in_order(layout: &Layout, rows: &SystemRows) -> Vec<u32> {
     keyed.into_iter().map(|(_, number)| number).collect()
 }
 
-/// Writes sysfiles1, which is a heap at fixed page addresses. The offsets of its records are multiples of four.
+/// Writes sysfiles1, a heap whose first page has a fixed address. The offsets of its records are multiples of four. One page
+/// has room for nine files. No database with more files was measured: the lab links further pages as those of other base
+/// tables are linked.
 fn write_sysfiles1(space: &mut Space, layout: &Layout, rows: &SystemRows, mut unit: Unit) -> Result<Unit, LabError> {
     space.fixed_unit(&mut unit, SYSFILES1_IAM, SYSFILES1_PAGE);
-    let mut page = Page::new(page_type::DATA, 0, unit.id, layout.leaf_fixed);
-    page.set_flags(6);
+    let new = |unit: &Unit| {
+        let mut page = Page::new(page_type::DATA, 0, unit.id, layout.leaf_fixed);
+        page.set_flags(6);
+        page
+    };
+    let (mut page, mut id, mut before) = (new(&unit), PageId::new(1, SYSFILES1_PAGE), PageId::NONE);
     let mut bytes = Vec::new();
     let mut row = Row::default();
     for number in 0..rows.len() {
         rows.read(number, &mut row);
         record::leaf(layout, &row, &Extra::default(), Kind::Primary, &mut bytes);
         if page.room() < bytes.len() + 4 {
-            return Err(LabError::Description("sysfiles1 has room for nine files".to_owned()));
+            let next = space.page(&mut unit, 0)?;
+            unit.data += 1;
+            space.mark(id, fullness(page.filled()))?;
+            space.disk.write(&mut page, id, (before, next))?;
+            (page, before, id) = (new(&unit), id, next);
         }
         page.push_padded(&bytes, 4);
     }
-    let id = PageId::new(1, SYSFILES1_PAGE);
     space.mark(id, fullness(page.filled()))?;
-    space.disk.write(&mut page, id, Default::default())?;
+    space.disk.write(&mut page, id, (before, PageId::NONE))?;
     space.close(&mut unit)?;
     Ok(unit)
 }

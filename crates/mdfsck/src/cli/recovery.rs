@@ -29,10 +29,10 @@ pub(crate) struct RoomArguments {
     /// Limit memory to SIZE, such as 256MB or 2GB; a SIZE that is too small for the run is refused
     ///
     /// Data that does not fit into memory goes to temporary files; results do not change. By default a check uses 128
-    /// MB plus two bytes per database page. For 'task', only the pages of the largest range of the plan count. Recovery
-    /// from a log runs before the check and uses up to 512 MB. If you limit the address space (ulimit -v), allow SIZE
-    /// plus 64 MB, plus 68 MB per thread: SIZE does not include code, stacks and memory reserved by malloc. With a
-    /// smaller limit, the run may end without results.
+    /// MB plus two bytes per database page, or plus 1 GB for more than 4 TB. For 'task', only the pages of the largest
+    /// range of the plan count. Recovery from a log runs before the check and uses up to 512 MB. If you limit the
+    /// address space (ulimit -v), allow SIZE plus 64 MB, plus 68 MB per thread: SIZE does not include code, stacks and
+    /// memory reserved by malloc. With a smaller limit, the run may end without results.
     #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = RESOURCES)]
     pub(crate) memory: Option<u64>,
 

@@ -8,7 +8,7 @@ use jobs::failure::Failure;
 use jobs::inventory;
 use jobs::prepare::{open, prepare};
 use jobs::request::Request;
-use jobs::spread::make::{bytes_of, plan_of, refuse_many, write_maps};
+use jobs::spread::make::{bytes_of, plan_of, refuse_lost, refuse_many, write_maps};
 use jobs::spread::{Common, Planned, Spread, What, files_of};
 use jobs::throttle::throttled;
 use jobs::version::BUILD;
@@ -112,6 +112,7 @@ pub(crate) fn make(
         sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| match sweeper {
             Some(sweeper) => {
                 let ranges = sweeper.ranges(pages);
+                refuse_lost(sweeper)?;
                 refuse_many("--task-size", task_bytes, ranges.len())?;
                 let maps = (!ranges.is_empty()).then(|| write_maps(folder, &id, sweeper, &ranges)).transpose()?;
                 Ok::<_, Failure>((ranges, Some(sweeper.fingerprint), maps))

@@ -5,6 +5,7 @@
 
 mod export;
 mod geometry;
+mod huge;
 mod pages;
 mod recovery;
 

@@ -101,6 +101,7 @@ fn options(random: &mut Random, temp_dir: PathBuf) -> Options {
             _ => Some(pick(random, &[1, 4096, 1 << 20, 7 << 20, 2 << 30])),
         },
         temp_dir: (random.below(2) == 0).then_some(temp_dir),
+        most_map_bytes: (random.below(3) == 0).then(|| pick(random, &[0, 4096, 1 << 20])),
         row_by_row: random.below(3) == 0,
         hash_seed: Some(random.number()),
         ..Options::default()
@@ -265,12 +266,13 @@ impl Place<'_> {
 /// Describes the options in a text.
 fn told(options: &Options) -> String {
     format!(
-        "threads {} readers {:?} batches {} memory least+{:?} temp-dir {} row-by-row {} physical-only {} no-index {} \
+        "threads {} readers {:?} batches {} memory least+{:?} maps {:?} temp-dir {} row-by-row {} physical-only {} no-index {} \
          extended {} constraints {} identities {}",
         options.max_threads,
         options.readers,
         options.batches,
         options.memory_bytes,
+        options.most_map_bytes,
         options.temp_dir.is_some(),
         options.row_by_row,
         options.physical_only,

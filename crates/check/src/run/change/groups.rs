@@ -167,6 +167,7 @@ impl Change<'_> {
     /// Whether the sums contain everything about their pages, and follow from these pages alone.
     fn is_complete(&self, Swept { tallies, sums }: &Swept<Sums>) -> bool {
         tallies.pages_allocated > 0
+            && !self.context.survey.has_missed()
             && tallies.unclaimed_pages == 0
             && !tallies.has_unread_shared
             && tallies.unread.is_empty()

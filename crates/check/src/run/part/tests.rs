@@ -1,9 +1,12 @@
+use findings::registry::{self, limits};
 use findings::{Finding, Report};
 use sums::HashKey;
 
 use super::*;
 use crate::basis::progress::Silent;
 use crate::run::facts::tests::{database_of_lab, said};
+use crate::run::settle;
+use crate::sweep::check_list::Swept;
 
 const HEAD: &[u8] = b"head of the test";
 
@@ -124,6 +127,7 @@ fn parts_of_any_size_in_any_order_give_the_report_of_one_run() {
         for options in [
             all(),
             Options { memory_bytes: Some(1), max_threads: 3, ..all() },
+            Options { most_map_bytes: Some(1), max_threads: 2, ..all() },
             Options { physical_only: true, ..all() },
         ] {
             let expected = crate::run(&files, &database, &options, &Silent);
@@ -149,6 +153,7 @@ fn a_part_is_the_same_for_any_number_of_threads_and_any_grant() {
     for options in [
         Options { max_threads: 3, ..all() },
         Options { max_threads: 8, memory_bytes: Some(1), ..all() },
+        Options { max_threads: 3, most_map_bytes: Some(1), ..all() },
         Options { max_threads: 2, readers: findings::Readers::Count(2), row_by_row: true, ..all() },
     ] {
         let found = parts(&files, &database, &options, 900);
@@ -156,6 +161,68 @@ fn a_part_is_the_same_for_any_number_of_threads_and_any_grant() {
             assert!(bytes == same, "{range:?}, {options:?}");
         }
     }
+}
+
+#[test]
+fn maps_in_a_temporary_file_give_the_same_plan_and_the_same_report() {
+    let (files, shelved) = (database_of_lab(60, 24 << 20), Options { most_map_bytes: Some(1), ..all() });
+    let database = catalog::load(&files);
+    let plan = |options: &Options| {
+        sweeper(&files, &database, options, &Silent, |sweeper| {
+            let sweeper = sweeper.unwrap();
+            let (ranges, mut maps) = (sweeper.ranges(300), Vec::new());
+            sweeper.write_common(HEAD, &mut maps).unwrap();
+            for range in &ranges {
+                sweeper.write_maps(*range, HEAD, &mut maps).unwrap();
+            }
+            assert_eq!((sweeper.lost(), sweeper.tile(&ranges)), (None, Ok(())));
+            let has_spilled = sweeper.context.space.spilled_bytes() > 0;
+            (has_spilled, ranges, maps, sweeper.fingerprint)
+        })
+    };
+    let ((has_spilled, ranges, maps, fingerprint), of_shelf) = (plan(&all()), plan(&shelved));
+    assert!(!has_spilled && of_shelf.0 && ranges.len() > 5);
+    assert!((ranges, maps, fingerprint) == (of_shelf.1, of_shelf.2, of_shelf.3));
+    let parts = parts(&files, &database, &all(), 300);
+    let [expected, found] = [all(), shelved].map(|options| merged(&files, &database, &options, &parts).unwrap());
+    assert!(!expected.findings.is_empty() && found.statistics.spilled_bytes > 0);
+    assert_eq!(said(&found), said(&expected));
+}
+
+#[test]
+fn maps_that_cannot_be_written_stay_in_memory_and_with_maps_that_are_lost_nothing_is_a_proof() {
+    let files = database_of_lab(0, 4 << 20);
+    let database = catalog::load(&files);
+    let nowhere = Some("/nowhere/at/all".into());
+    let options = Options { most_map_bytes: Some(1), temp_dir: nowhere, ..all() };
+    let lost = sweeper(&files, &database, &options, &Silent, |sweeper| sweeper.unwrap().lost());
+    assert!(lost.is_some_and(|text| text.contains("/nowhere/at/all")));
+    // The maps stay in memory, so the report is right, but says that something is wrong with the folder.
+    let report = crate::run(&files, &database, &options, &Silent);
+    let sound = crate::run(&files, &database, &all(), &Silent);
+    assert_eq!((report.findings.is_empty(), report.demoted.is_empty(), report.read_errors.len()), (true, true, 1));
+    assert_eq!(format!("{:?}", report.rowsets), format!("{:?}", sound.rowsets));
+    // A lost entry is noticed in the same way as one outside the range of the maps.
+    let is_demoted = |is_lost: bool| {
+        sweeper(&files, &database, &all(), &Silent, |sweeper| {
+            let sweeper = sweeper.unwrap();
+            let (ranges, mut maps) = (sweeper.ranges(200), Vec::new());
+            if is_lost {
+                sweeper.write_maps(ranges[0], HEAD, &mut maps).unwrap();
+                sweeper.read_maps(ranges[0], HEAD, &mut maps.as_slice()).unwrap();
+                sweeper.context.survey.allocation(PageId::new(ranges[1].file_id, ranges[1].first));
+            }
+            let (context, checks) = (&*sweeper.context, sweeper.checks);
+            let mut findings = FindingCollector::new(1 << 20, context.space);
+            findings.push(Finding::new(&registry::PAGE_IO).page(PageId::new(1, 300)));
+            let sums = Swept::new(checks, context.units.list().len()).sums;
+            let settled = settle::settle(context, (checks, &sums), findings, &mut Coverage::default());
+            assert_eq!(context.survey.has_missed(), is_lost);
+            let demoted = settled.demoted.into_iter().next();
+            demoted.is_some_and(|finding| finding.demoted_by == Some(&limits::DEMOTED_MAPS))
+        })
+    };
+    assert!(!is_demoted(false) && is_demoted(true));
 }
 
 /// The files of a backup of a small database in the form that `form` names: plain, striped, compressed or differential.

@@ -159,25 +159,23 @@ impl Follower<'_> {
             let file_is_open = file.is_some();
             match file {
                 Some(file) if valid && start.page < file.pages => {
-                    let mut beyond = 0u64;
-                    for index in set_bits(&bits) {
-                        let extent = start.page / EXTENT_PAGES + index;
-                        let first = PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
-                        if extent >= file.extent_count() {
-                            beyond += 1;
-                            if beyond <= MAX_BEYOND_PER_PAGE {
-                                self.findings.push(out_of_range(owner, first).ref_page(id));
-                            }
-                            continue;
-                        }
-                        if file.claim_extent(extent, page.unit) {
-                            claims.push(Claim { extent: first, unit: page.unit });
-                        }
-                        if let Some(other) = file.extent_owner(extent).filter(|other| *other != page.unit) {
-                            self.sharing.extend([page.unit, other]);
-                        }
+                    let first = start.page / EXTENT_PAGES;
+                    let (inside, outside): (Vec<u32>, Vec<u32>) =
+                        set_bits(&bits).map(|index| first + index).partition(|extent| *extent < file.extent_count());
+                    let id_of = |extent: u32| PageId::new(start.file, extent.saturating_mul(EXTENT_PAGES));
+                    for extent in outside.iter().take(MAX_BEYOND_PER_PAGE) {
+                        self.findings.push(out_of_range(owner, id_of(*extent)).ref_page(id));
                     }
-                    if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_PER_PAGE) {
+                    let shared = file.claim_extents(inside.into_iter(), page.unit);
+                    for extent in shared.listed {
+                        claims.push(Claim { extent: id_of(extent), unit: page.unit });
+                    }
+                    if !shared.owners.is_empty() {
+                        self.sharing.insert(page.unit);
+                        self.sharing.extend(shared.owners);
+                    }
+                    let beyond = outside.len() as u64;
+                    if let more @ 1.. = beyond.saturating_sub(MAX_BEYOND_PER_PAGE as u64) {
                         self.coverage.note(&limits::ALLOCATION_IAM_BEYOND_END, "IAM pages", more);
                     }
                 }

@@ -2,11 +2,22 @@
 
 use findings::FileRange;
 use format::allocation::{EXTENT_PAGES, INTERVAL_PAGES, PFS_PAGES};
+use sums::spill::Paged;
 use sums::wire::{Input, Output, SumsError, Wire, wire};
 
 use super::{FileMap, Single};
 
 wire!(Single { unit, is_iam });
+
+/// Writes the bytes of a map from `number` on, a few at a time.
+fn write_bytes(map: &Paged<u8>, number: u32, length: usize, to: &mut Output<'_>) -> Result<(), SumsError> {
+    let mut written = Ok(());
+    map.any(number as usize..number as usize + length, |piece| {
+        written = to.put(piece);
+        written.is_err()
+    });
+    written
+}
 
 /// The number of entries in each map of a range.
 struct Lengths {
@@ -47,21 +58,21 @@ impl FileMap {
     /// Writes the maps of a range of the file.
     pub(in crate::survey) fn write_stretch(&self, range: FileRange, to: &mut Output<'_>) -> Result<(), SumsError> {
         let lengths = Lengths::of(range);
-        let piece = |map: &[u8], number: u32, length: usize| {
-            let at = number as usize;
-            map.get(at..at + length).unwrap_or_default().to_vec()
-        };
         let flags = |map: &[bool], number: u32, length: usize| -> Vec<u8> {
             map.iter().skip(number as usize).take(length).map(|flag| u8::from(*flag)).collect()
         };
-        to.put(&piece(&self.pfs, range.first, lengths.pfs))?;
+        write_bytes(&self.pfs, range.first, lengths.pfs, to)?;
         to.put(&flags(&self.pfs_is_sound, range.first / PFS_PAGES, lengths.pfs_pages))?;
-        to.put(&piece(&self.extents, range.first / EXTENT_PAGES, lengths.extents))?;
+        write_bytes(&self.extents, range.first / EXTENT_PAGES, lengths.extents, to)?;
         to.put(&flags(&self.gam_is_sound, range.first / INTERVAL_PAGES, lengths.intervals))?;
         let first = (range.first / EXTENT_PAGES) as usize;
-        let owners = self.owners.get(first..first + lengths.extents).unwrap_or_default();
-        for run in owners.chunk_by(|one, next| one == next) {
-            (run.len() as u64, run.first().copied().unwrap_or_default()).write(to)?;
+        let mut owners = self.owners.values(first..first + lengths.extents).peekable();
+        while let Some(owner) = owners.next() {
+            let mut count = 1_u64;
+            while owners.next_if_eq(&owner).is_some() {
+                count += 1;
+            }
+            (count, owner).write(to)?;
         }
         // A page beyond the end of the file may be claimed as a single page. So the search goes to the end of the last
         // extent.
@@ -97,8 +108,8 @@ impl FileMap {
             return Err(from.damaged("the owner of a page"));
         }
         (self.first, self.singles) = (range.first, singles.into_iter().collect());
-        (self.pfs, self.pfs_is_sound) = (pfs, flags(pfs_is_sound));
-        (self.extents, self.gam_is_sound, self.owners) = (extents, flags(gam_is_sound), owners);
+        (self.pfs, self.pfs_is_sound) = (pfs.into(), flags(pfs_is_sound));
+        (self.extents, self.gam_is_sound, self.owners) = (extents.into(), flags(gam_is_sound), owners.into());
         Ok(())
     }
 }

@@ -166,7 +166,7 @@ fn a_check_gets_every_sound_page_and_every_live_row_once_whether_rows_come_toget
         let (metered, space) = (Metered::new(&files), TempStore::new(None, 8 << 20));
         let (mut units, mut coverage) = (Units::of(&database), Coverage::default());
         let mut findings = FindingCollector::new(usize::MAX, &space);
-        let survey = survey(&files, &database, &mut units, &mut findings, &mut coverage);
+        let survey = survey((&files, None), &database, &mut units, &mut findings, &mut coverage);
         let context = Context::new(&files, &database, &options, units, survey, &space);
         let mut checks = Three::default().ask(&context);
         let mut swept = sweep(&context, &checks, &mut findings, &metered.meter, &Silent);

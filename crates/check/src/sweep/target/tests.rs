@@ -39,7 +39,8 @@ fn judged(
 ) -> (Verdict, Vec<&'static str>, Tallies) {
     let (database, space) = (catalog::load(files), TempStore::new(None, 8 << 20));
     let (mut units, mut coverage) = (Units::of(&database), Coverage::default());
-    let survey = survey(files, &database, &mut units, &mut FindingCollector::new(usize::MAX, &space), &mut coverage);
+    let survey =
+        survey((files, None), &database, &mut units, &mut FindingCollector::new(usize::MAX, &space), &mut coverage);
     let context = Context::new(files, &database, options, units, survey, &space);
     let mut bytes = files.read_page(id).unwrap();
     change(&mut bytes);

@@ -103,6 +103,8 @@ fn ways(source: &dyn PageSource, database: &catalog::Database) -> Vec<Options> {
                 // exist.
                 let temp_dir = (memory_bytes == Some(u64::MAX)).then(|| PathBuf::from("/nowhere/at/all"));
                 let row_by_row = ways.len() % 5 == 1;
+                // The maps of most copies are larger than this. So some of their blocks are in a temporary file.
+                let most_map_bytes = (ways.len() % 3 == 1 && temp_dir.is_none()).then_some(100);
                 ways.push(Options {
                     batches,
                     max_threads,
@@ -110,6 +112,7 @@ fn ways(source: &dyn PageSource, database: &catalog::Database) -> Vec<Options> {
                     readers,
                     row_by_row,
                     temp_dir,
+                    most_map_bytes,
                     ..all_checks()
                 });
             }
