@@ -16,8 +16,12 @@ type Files = Vec<(PathBuf, Vec<u8>)>;
 
 /// Writes the `orders` schema in three files.
 fn write(seed: u64, bytes: u64) -> Files {
+    write_in(3, seed, bytes)
+}
+
+fn write_in(files: u16, seed: u64, bytes: u64) -> Files {
     let mut description = orders::orders(Version::V904, seed, bytes);
-    description.filegroups = vec![Filegroup { name: "PRIMARY".to_owned(), files: 3 }];
+    description.filegroups = vec![Filegroup { name: "PRIMARY".to_owned(), files }];
     let folder = tempfile::tempdir().unwrap();
     let written = lab::write(&description, folder.path()).unwrap();
     written.files.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
@@ -50,6 +54,13 @@ fn findings_are_the_same_in_every_order_of_the_files() {
         assert_eq!(texts(&run(&MemoryFiles::open(files.clone()).unwrap())), first);
         files.swap(0, 1);
     }
+}
+
+#[test]
+fn a_database_may_have_more_files_than_one_page_of_sysfiles1_lists() {
+    let files = MemoryFiles::open(write_in(40, 3, 1 << 20)).unwrap();
+    let report = run(&files);
+    assert_eq!((texts(&report), report.file_totals.len()), (Vec::new(), 40));
 }
 
 #[test]
