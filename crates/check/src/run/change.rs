@@ -698,8 +698,7 @@ impl<'c> Change<'c> {
     /// What the next run must know about this one. `new_keys` are the keys of the parts that this run has kept.
     fn standing(&self, kept: &Kept, mut new_keys: BTreeMap<(u16, u32), PartKey>) -> Standing {
         let runs = self.ledger.runs();
-        let mut standing = Standing::default();
-        standing.later = self.ledger.later_sets();
+        let mut standing = Standing::of(self.ledger.later_sets());
         if runs == 0 {
             return standing;
         }

@@ -46,6 +46,11 @@ struct Stood {
 const STANDING: &[u8] = b"standing of a run";
 
 impl Standing {
+    /// Nothing but the identity of the later sets' files.
+    pub(super) fn of(later: Option<Digest>) -> Self {
+        Self { later, ..Self::default() }
+    }
+
     /// Notes the part of a range, or that it has none.
     pub(super) fn add(&mut self, range: FileRange, key: Option<PartKey>, mask: Option<u128>) {
         let nothing = PartKey { range, above: [0; 16], maps: [0; 16], meaning: [0; 16] };
