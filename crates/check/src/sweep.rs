@@ -243,11 +243,10 @@ impl<C: CheckList> Sweep<'_, C> {
             rest = later;
             if range.end() <= page
                 && let Some(range) = open.take()
+                && let Some(done) = keeper.keep(self.context, range.close())
             {
-                if let Some(done) = keeper.keep(self.context, range.close()) {
-                    swept.merge(done);
-                    swept.sums.gather(self.context.space);
-                }
+                swept.merge(done);
+                swept.sums.gather(self.context.space);
             }
         }
     }

@@ -757,7 +757,7 @@ mod tests {
         let mut ledger = Ledger::create(&path, "build", 32, "base".to_owned(), u64::MAX).unwrap();
         ledger.keep_opened(Some(b"opened".to_vec()));
         ledger.begin(b"names");
-        ledger.keep(&[part(0, 100), part(32, 100)], &[1; 50]);
+        ledger.keep(&[part(0, 5000), part(32, 100)], &[1; 50]);
         ledger.checkpoint("tonight", "monday").unwrap();
         assert!(matches!(Ledger::<String>::open(&path, "build"), Err(PartsError::InUse { .. })));
         ledger.keep(&[part(64, 0)], &[]);
@@ -765,7 +765,7 @@ mod tests {
         ledger.keep(&[part(96, 9)], &[]);
         drop(ledger);
         let killed: Ledger<String> = Ledger::open(&path, "build").unwrap();
-        assert_eq!(content(&killed), ["names", "0: 64 0", "names", "50: 0 100, 32 100"]);
+        assert_eq!(content(&killed), ["names", "0: 64 0", "names", "50: 0 5000, 32 100"]);
         drop(killed);
         let mut ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
         ledger.begin(b"later");
@@ -780,7 +780,7 @@ mod tests {
         };
         let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
         let latest = ["later", "0: 0 8", "later", "0: 96 9", "names", "0: 64 0", "names"];
-        assert_eq!(content(&ledger), [&latest[..], &["50: 0 100, 32 100"]].concat());
+        assert_eq!(content(&ledger), [&latest[..], &["50: 0 5000, 32 100"]].concat());
         let (before, bytes) = (said(&ledger), fs::metadata(&path).unwrap().len());
         assert_eq!(
             (before.0.as_str(), &*before.1, before.2.as_deref()),

@@ -372,13 +372,14 @@ fn histories(lines: &mut Lines) {
     let measured = Command::new(env!("CARGO_BIN_EXE_mdfsck")).args(bench).args(&files).output().unwrap();
     assert!(measured.status.success());
     let ack = ["ack", "1", "--because", "x"];
-    let verbs: [&[&str]; 10] = [
+    let verbs: [&[&str]; 11] = [
         &[],
         &["coverage"],
         &["runs"],
         &ack,
         &["findings"],
         &["objects"],
+        &["tables"],
         &["diff"],
         &["baselines"],
         &["ledgers"],

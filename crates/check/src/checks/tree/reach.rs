@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn near_children_have_an_exact_reach_and_far_ones_a_coarse_one_that_lacks_none() {
         assert_eq!(reach(&[]), []);
-        assert_eq!(reach(&[7]), [7..8]);
+        assert_eq!(reach(&[7]), vec![7..8]);
         assert_eq!(reach(&[70, 7, 9]), [7..8, 9..10, 70..71]);
         assert_eq!(reach(&[0, 64, 127]), [0..2, 64..66, 126..128]);
         let far = [0, 1 << 24, u32::MAX / EXTENT_PAGES];

@@ -53,7 +53,9 @@ fn findings(report: &Report) -> BTreeSet<String> {
 fn in_windows(later: &Later, database: &Database, (batches, pages): (u64, u64), mut ledger: Memory) -> (u64, Memory) {
     let whole = crate::run(later, database, &options(), &Silent);
     let all = findings(&whole);
-    for windows in 1.. {
+    let mut windows = 0;
+    loop {
+        windows += 1;
         let (mut report, done) = window(later, database, &ledger, &Batches::new(batches, pages));
         let found = findings(&report);
         assert!(found.is_subset(&all), "{:?}", found.difference(&all).collect::<Vec<_>>());
@@ -75,7 +77,6 @@ fn in_windows(later: &Later, database: &Database, (batches, pages): (u64, u64), 
         }
         assert!(windows < 200);
     }
-    unreachable!("the loop ends")
 }
 
 #[test]
@@ -97,9 +98,9 @@ fn a_window_over_a_later_state_keeps_what_has_not_changed() {
     let (files, database, ledger) = base(0);
     let pages = data_pages(&files.files);
     let later = changed(&files.files, &[pages[3], pages[30], pages[60]], with_other_lsn);
-    // The first window only reads what every window reads, and the tables that have not changed are closed in it.
-    let (report, done) = window(&later, &database, &ledger, &Batches::new(1, u64::MAX));
-    assert!(done.open_pages > 0 && done.open_pages <= 3 * 8, "{done:?}");
+    // The first window only reads what every window reads, and one range more. The tables that have not changed are closed.
+    let (report, done) = window(&later, &database, &ledger, &Batches::new(18, 8));
+    assert!(done.open_pages > 0 && done.open_pages <= 2 * 8, "{done:?}");
     assert!(report.findings.is_empty());
     let closed = closed(&done.reuse.tables);
     assert!(closed.len() + 3 >= done.reuse.tables.len() && closed.len() < done.reuse.tables.len());
