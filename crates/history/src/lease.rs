@@ -155,6 +155,15 @@ pub(crate) fn worker(
     Ok(lease.map(|lease| (lease.host, lease.started)))
 }
 
+/// Returns the holder of a lease that covers `scope`, unless it is a process on this machine (`host`) that has ended.
+pub(crate) fn living_holder(
+    connection: &Connection,
+    scope: i64,
+    (host, now): (&str, SystemTime),
+) -> rusqlite::Result<Option<Lease>> {
+    Ok(holder(connection, scope, now)?.filter(|holder| !is_gone(holder, host)))
+}
+
 /// Returns the holder of a lease that covers `scope`. A lease whose renewal time is far in the future is ignored,
 /// because this time comes from a wrong clock.
 pub(crate) fn holder(connection: &Connection, scope: i64, now: SystemTime) -> rusqlite::Result<Option<Lease>> {

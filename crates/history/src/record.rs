@@ -97,7 +97,7 @@ impl History {
         let done = self.transaction(|transaction| {
             let ids = identity.ids(transaction, &ended)?;
             let own = run.window.and_then(|window| window.lease);
-            if let Some(by) = lease::holder(transaction, ids.database, now)?
+            if let Some(by) = lease::living_holder(transaction, ids.database, (&run.naming.host, now))?
                 && own != Some(&by)
             {
                 return Ok(Err(by.to_string()));

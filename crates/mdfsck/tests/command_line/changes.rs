@@ -129,7 +129,7 @@ fn dates(folder: &Path) -> Result<(), Failed> {
     ensure(oldest(&before).is_some() && oldest(&before) == oldest(&after), format!("{before:?} {after:?}"))
 }
 
-const WINDOW: [&str; 4] = ["--window", "1h", "--most-ranges", "20"];
+const WINDOW: [&str; 4] = ["--window", "1h", "--most-ranges", "30"];
 
 /// The last line of the output of a window, which is about the window.
 fn window_line(output: &Output) -> Result<Value, Failed> {

@@ -36,12 +36,14 @@ fn a_header_that_claims_a_terabyte_costs_what_the_file_holds() {
     for arguments in
         ["check", "check --physical-only", "check --alloc", "check --estimate-only --max-findings 1", "info", "tables"]
     {
-        let is_check = arguments.starts_with("check");
-        let grant = if is_check { "--memory 64MB --maxdop 2" } else { "" };
-        let output = shell(here, &format!("ulimit -t 2; exec $mdfsck {arguments} {grant} db"));
-        match is_check {
-            true => ends(&output, 8, &["--memory 64 MB", "needs", "at least"]),
-            false => assert_eq!(output.status.code(), Some(0), "{arguments}"),
+        let run = |grant: &str| shell(here, &format!("ulimit -t 2; exec $mdfsck {arguments} {grant} db"));
+        if arguments.starts_with("check") {
+            ends(&run("--memory 20MB --maxdop 2"), 8, &["--memory 20 MB", "needs", "at least"]);
+            // The maps of a terabyte are in a temporary file.
+            let status = if arguments.contains("--estimate-only") { 0 } else { 17 };
+            assert_eq!(run("--memory 64MB --maxdop 2").status.code(), Some(status), "{arguments}");
+        } else {
+            assert_eq!(run("").status.code(), Some(0), "{arguments}");
         }
     }
     // The program must not read the missing pages, and must not look them up one by one.
