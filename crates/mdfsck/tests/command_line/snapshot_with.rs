@@ -39,7 +39,7 @@ echo "$*" >>calls
 case $1 in
 create) copy=$PWD/copy-$$ && mkdir "$copy" && echo "$copy" && cp "$2"/* "$copy" ;;
 remove)
-    if ls -l "/proc/$PPID/fd" | grep -q "$2/"; then echo "$2 is busy" >&2; exit 1; fi
+    if ls -l "/proc/$PPID/fd" 2>/dev/null | grep -q "$2/"; then echo "$2 is busy" >&2; exit 1; fi
     rm -r "$2" ;;
 esac
 "#;
