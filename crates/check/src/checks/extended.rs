@@ -49,7 +49,7 @@ pub(crate) fn reckon(context: &Context<'_>, swept: &Tallies, findings: &mut Find
                     let damaged = damaged.get_or_insert_with(|| partly_known_units(context, swept, findings));
                     let units = [documents.base, documents.nodes];
                     if units.iter().any(|unit| damaged.contains(unit)) {
-                        coverage.note_as(WHAT, why_partly_known(context, &units), name(index), 0);
+                        coverage.note_as(WHAT, why_partly_known(context, swept, &units), name(index), 0);
                     } else {
                         documents.compare(context, swept, findings, coverage);
                     }

@@ -241,8 +241,8 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         // A broken IAM chain may hide pages of the index or of the table, so damaged units do not count as compared.
         match index.iter().chain(&table).any(|unit| damaged.contains(unit)) {
             true => {
-                let limit = why_partly_known(context, index.iter().chain(&table));
-                coverage.note(limit, Place::of(empty.object_id, empty.name(context.database)), 1);
+                let limit = why_partly_known(context, swept, index.iter().chain(&table));
+                coverage.note_as(what, limit, Place::of(empty.object_id, empty.name(context.database)), 1);
             }
             false => outcome.indexes_compared += 1,
         }
@@ -263,7 +263,7 @@ fn reckon(plans: &Plans, context: &Context<'_>, swept: &Tallies, of_rows: &Sums,
         } else if units().any(|unit| damaged.contains(unit)) || off_row_is_damaged {
             // Like CHECKDB, reports only the root cause: no 8951 for rows that a damaged page has lost.
             let off_row = plan.text_units.iter().filter(|_| off_row_is_damaged);
-            coverage.note(why_partly_known(context, units().chain(off_row)), place(), 1);
+            coverage.note_as(what, why_partly_known(context, swept, units().chain(off_row)), place(), 1);
         } else if sums.off_row > 0 && is_endless {
             coverage.note(&limits::INDEX_OFF_ROW_ENDLESS, place(), 0);
         } else if sums.too_expensive > 0 {

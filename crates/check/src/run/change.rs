@@ -18,7 +18,7 @@ mod window;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use catalog::Database;
 use findings::{FileRange, Options, Report, Scope};
@@ -49,7 +49,7 @@ pub use tables::Turn;
 #[doc(hidden)]
 pub use verify::differing_parts;
 use watched::Watched;
-pub use window::{Schedule, WindowDone, closed, run_in_window};
+pub use window::{Schedule, WindowDone, run_in_window};
 
 /// The inputs of a range's sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -256,13 +256,15 @@ pub fn run_by_change(
 ) -> Result<(Report, Reuse), NotByChange> {
     refused(database, options)?;
     let watched = Watched::new(source);
-    let (mut reuse, mut states, mut noted) = (Reuse::default(), None, None);
+    let (mut reuse, mut in_use, mut states, mut noted) = (Reuse::default(), Vec::new(), None, None);
     let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
         let change = Change::new(context, checks, ledger)?;
         let mut kept = change.kept(run)?;
         let missing = change.missing(&kept);
         reuse = change.reuse(&kept);
-        watched.keep(joined(kept.states.kept()));
+        let ranges_kept = joined(kept.states.kept());
+        watched.keep(ranges_kept.clone());
+        in_use = ranges_kept;
         let keeping = Keeping::new(&change, missing_in(&kept.states));
         run.progress.phase("sweep", missing.iter().map(|range| u64::from(range.pages)).sum());
         let others = run.sweep_ranges((change.context, checks), &missing, &keeping);
@@ -287,7 +289,7 @@ pub fn run_by_change(
         states = Some(kept.states);
         Ok::<_, NotByChange>(kept.swept)
     })?;
-    if let Some(page) = watched.rotten() {
+    if let Some(page) = watched.rotten(&in_use) {
         return Err(NotByChange::Rotten(page));
     }
     if let Some((mut standing, values)) = noted {
@@ -348,6 +350,8 @@ struct Change<'c> {
     inputs: Inputs,
     /// What the latest run has noted.
     standing: Option<Standing>,
+    /// The ranges of which the ledger says already that something was found in them.
+    found: Mutex<Marks>,
     range_pages: u32,
 }
 
@@ -390,7 +394,8 @@ impl<'c> Change<'c> {
         to.finish()?;
         ledger.begin(&bytes);
         let standing = ledger.standing()?.map(|bytes| Standing::read(context, &bytes)).transpose()?;
-        Ok(Self { context, checks, ledger, inputs, standing, range_pages })
+        let found = Mutex::new(Marks::new(range_pages));
+        Ok(Self { context, checks, ledger, inputs, standing, found, range_pages })
     }
 
     /// Adds up the parts of earlier runs whose inputs are the same now, without their key bounds.
@@ -429,7 +434,8 @@ impl<'c> Change<'c> {
         run.progress.phase("merge", 0);
         self.each_group(|run, translation, group| {
             let keys = group.keys().to_vec();
-            let fitting = self.fitting(&keys, run, &mut states);
+            let fitting = self.fitting(&keys, (run, translation.is_some()), &mut states);
+            let Some(translation) = translation else { return Ok(()) };
             if fitting.len() == keys.len() && keys.len() > 1 {
                 let swept = self.read(&head_of(&keys), translation, &group.read(Piece::All)?)?;
                 if self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
@@ -450,17 +456,20 @@ impl<'c> Change<'c> {
     }
 
     /// The parts of a group whose inputs are the same now, of ranges for which no later run has such a part. Notes the
-    /// states of their ranges.
-    fn fitting(&self, keys: &[PartKey], run: usize, states: &mut States) -> Vec<(usize, PartKey)> {
+    /// states of their ranges. If the run was made under other conditions, none of its parts fits, but what it has found
+    /// counts.
+    fn fitting(&self, keys: &[PartKey], (run, is_alike): (usize, bool), states: &mut States) -> Vec<(usize, PartKey)> {
         let mut fitting = Vec::new();
         for (at, key) in keys.iter().enumerate() {
             let Some(state) = states.get_mut(key.range) else { continue };
-            if key.above == PartKey::FOUND {
+            if key.above == PartKey::FOUND && state.may_be_kept() {
                 state.is_other(Reason::Findings);
+                let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.mark(PageId::new(key.range.file_id, key.range.first));
             } else if self.ledger.must_read_again(run) {
                 state.is_other(Reason::Again);
             }
-            if !state.may_be_kept() {
+            if !is_alike || !state.may_be_kept() {
                 continue;
             }
             match self.inputs.compare(self.context, self.checks, key, |range| self.above(range)) {
@@ -478,9 +487,8 @@ impl<'c> Change<'c> {
     fn find_kept(&self, run: &Run<'_>) -> Result<States, NotByChange> {
         let mut states = States::of(self.context, self.range_pages);
         run.progress.phase("merge", 0);
-        self.each_group(|of_run, _, group| {
-            let keys = group.keys().to_vec();
-            self.fitting(&keys, of_run, &mut states);
+        self.each_group(|of_run, translation, group| {
+            self.fitting(&group.keys().to_vec(), (of_run, translation.is_some()), &mut states);
             Ok(())
         })?;
         Ok(states)
@@ -491,6 +499,7 @@ impl<'c> Change<'c> {
         let mut pages = 0;
         run.progress.phase("merge", 0);
         self.each_group(|of_run, translation, group| {
+            let Some(translation) = translation else { return Ok(()) };
             let keys = group.keys().to_vec();
             let mut found = Vec::new();
             for (at, key) in keys.iter().enumerate() {
@@ -538,10 +547,11 @@ impl<'c> Change<'c> {
         Ok(pages)
     }
 
-    /// Calls `visit` with each group that earlier runs have kept under the same conditions, the latest run first.
+    /// Calls `visit` with each group that earlier runs have kept, the latest run first, and with the translation of its
+    /// numbers, if the run was made under the same conditions.
     fn each_group(
         &self,
-        mut visit: impl FnMut(usize, &Translation, &mut dyn KeptGroup) -> Result<(), NotByChange>,
+        mut visit: impl FnMut(usize, Option<&Translation>, &mut dyn KeptGroup) -> Result<(), NotByChange>,
     ) -> Result<(), NotByChange> {
         let (mut runs, mut translation) = (0_usize, None);
         self.ledger.each(&mut |entry| {
@@ -553,10 +563,7 @@ impl<'c> Change<'c> {
                 }
                 Entry::Group(group) => group,
             };
-            match (&translation, runs.checked_sub(1)) {
-                (Some(translation), Some(run)) => visit(run, translation, group),
-                _ => Ok(()),
-            }
+            runs.checked_sub(1).map_or(Ok(()), |run| visit(run, translation.as_ref(), group))
         })
     }
 
@@ -678,6 +685,7 @@ impl<'c> Change<'c> {
             return Ok(());
         }
         self.each_group(|run, translation, group| {
+            let Some(translation) = translation else { return Ok(()) };
             for at in 0..group.keys().len() {
                 let Some(key) = group.keys().get(at).copied() else { break };
                 let state = kept.states.get_mut(key.range).map(|state| *state);

@@ -30,12 +30,21 @@ pub(crate) fn damaged_units(context: &Context<'_>, swept: &Tallies, findings: &F
     damaged
 }
 
-/// The limit that says why these units are only partly known: pages in a data file that was not given, or damage.
+/// The limit that says why these units are only partly known: pages in a data file that was not given, pages that a window
+/// of time has left, or damage.
 pub(crate) fn why_partly_known<'u>(
     context: &Context<'_>,
-    units: impl IntoIterator<Item = &'u UnitIndex>,
+    swept: &Tallies,
+    units: impl IntoIterator<Item = &'u UnitIndex> + Clone,
 ) -> &'static Limit {
-    if lacks_file(context, units) { &limits::INDEX_FILE_NOT_GIVEN } else { &limits::INDEX_DAMAGED }
+    let is_open = |unit: &UnitIndex| swept.units.get(*unit as usize).is_some_and(|tally| tally.open_pages > 0);
+    if lacks_file(context, units.clone()) {
+        &limits::INDEX_FILE_NOT_GIVEN
+    } else if units.into_iter().any(is_open) {
+        &limits::WINDOW_TABLE_OPEN
+    } else {
+        &limits::INDEX_DAMAGED
+    }
 }
 
 /// Whether any of these units has pages in a data file that was not given.

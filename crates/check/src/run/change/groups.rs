@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use findings::FileRange;
+use format::PageId;
 use sums::CheckSums;
 use sums::wire::{Output, SumsError, Wire};
 
@@ -182,15 +183,20 @@ impl Change<'_> {
         self.inputs.of_range(self.context, self.checks, range).is_some()
     }
 
-    /// The part of a range, if a later run may use it. The part has no sums if no run may use sums that an earlier run has
-    /// kept.
+    /// The part of a range, if a later run may use it. The part has no sums if something was found in the range, or if a page
+    /// could not be read; what is known from before needs no such part.
     fn part(&self, done: &mut SweptRange<Sums>) -> Option<Part> {
         let (maps, meaning) = self.inputs.of_range(self.context, self.checks, done.range)?;
-        let above = done.above.filter(|_| !done.has_findings && self.is_complete(&done.swept));
-        let key = PartKey { range: done.range, above: above.unwrap_or(PartKey::FOUND), maps, meaning };
-        if above.is_none() {
-            return Some(Part { key, sums: Vec::new(), bounds: Vec::new() });
+        let tallies = &done.swept.tallies;
+        let has_bad = tallies.units.touched().any(|(_, tally)| tally.bad_pages > 0);
+        if done.has_findings || has_bad || !tallies.unread.is_empty() {
+            let key = PartKey { range: done.range, above: PartKey::FOUND, maps, meaning };
+            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_known = found.contains(PageId::new(done.range.file_id, done.range.first));
+            return (!is_known).then(|| Part { key, sums: Vec::new(), bounds: Vec::new() });
         }
+        let above = done.above.filter(|_| self.is_complete(&done.swept))?;
+        let key = PartKey { range: done.range, above, maps, meaning };
         part_of(self.context, key, &mut done.swept).ok()
     }
 }

@@ -33,11 +33,15 @@ impl<'a> Watched<'a> {
         let _ = self.kept.set(ranges);
     }
 
-    /// The first page of a kept range that is in use and was not sound when it was read.
-    pub(super) fn rotten(&self) -> Option<PageId> {
+    /// The first page that is in use and was not sound when it was read, of those ranges whose sums the run has used in the
+    /// end: of the ranges of [`Self::keep`], the run may have swept some. The ranges are ascending.
+    pub(super) fn rotten(&self, in_use: &[FileRange]) -> Option<PageId> {
         let suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = suspects.len() >= MOST_SUSPECTS;
-        suspects.iter().copied().find(|page| is_full || self.is_in_use(*page))
+        let mut of_sums = suspects.iter().copied().filter(|page| contains(in_use, *page));
+        let rotten = of_sums.find(|page| is_full || self.is_in_use(*page));
+        // Of more suspects than were noted, any may be of these ranges.
+        rotten.or_else(|| suspects.first().copied().filter(|_| is_full))
     }
 
     /// Whether PFS says that a page is in use. A page that is not in use may have any content.
@@ -50,9 +54,7 @@ impl<'a> Watched<'a> {
     }
 
     fn is_kept(&self, page: PageId) -> bool {
-        let kept = self.kept.get().map_or(&[][..], Vec::as_slice);
-        let after = kept.partition_point(|range| (range.file_id, range.first) <= (page.file, page.page));
-        after.checked_sub(1).and_then(|at| kept.get(at)).is_some_and(|range| range.contains(page))
+        contains(self.kept.get().map_or(&[][..], Vec::as_slice), page)
     }
 
     fn note(&self, page: PageId) {
@@ -61,6 +63,12 @@ impl<'a> Watched<'a> {
             suspects.insert(page);
         }
     }
+}
+
+/// Whether one of these ranges, which are ascending, has the page.
+fn contains(ranges: &[FileRange], page: PageId) -> bool {
+    let after = ranges.partition_point(|range| (range.file_id, range.first) <= (page.file, page.page));
+    after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|range| range.contains(page))
 }
 
 impl PageSource for Watched<'_> {

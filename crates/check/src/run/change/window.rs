@@ -1,7 +1,7 @@
 //! A window of time over a database that changes: sweeps ranges until the window is over, and compares the sums of those
 //! tables of which all ranges are known, from this window or from earlier ones.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use catalog::Database;
 use findings::registry::limits;
@@ -76,9 +76,10 @@ pub fn run_in_window(
         let window = Window { change: Change::new(context, checks, ledger)?, schedule };
         let mut found = window.change.find_kept(run)?;
         window.forget(&mut found, forced);
-        let mut swept = window.sweep((run, checks), &mut found, &mut done);
-        // What was read before must be sound now, if it is read again.
+        // What was read before must be sound now, if it is read again: already while ranges are swept, whose rows may have
+        // values in other ranges.
         watched.keep(joined(found.kept()));
+        let mut swept = window.sweep((run, checks), &mut found, &mut done);
         done.reuse.pages_kept = window.change.merge_kept(run, &mut found, &mut swept)?;
         let of_no_table = window.end(&found, &mut swept.tallies, &mut done);
         if of_no_table > 0 {
@@ -90,7 +91,8 @@ pub fn run_in_window(
         run.end_pass(context, checks, &mut swept);
         Ok::<_, NotByChange>(swept)
     })?;
-    if let Some(page) = watched.rotten() {
+    let in_use = states.as_ref().map(|states| joined(states.kept())).unwrap_or_default();
+    if let Some(page) = watched.rotten(&in_use) {
         return Err(NotByChange::Rotten(page));
     }
     done.reuse.oldest = states.map(|states| oldest(&report, &states)).unwrap_or_default();
@@ -292,9 +294,4 @@ impl Work {
             oldest: self.oldest,
         }
     }
-}
-
-/// Tables of which no page is left to read.
-pub fn closed(tables: &[Turn]) -> HashSet<i32> {
-    tables.iter().filter(|table| table.open_pages == 0).map(|table| table.object_id).collect()
 }
