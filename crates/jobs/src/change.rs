@@ -2,10 +2,10 @@
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
+use std::{fs, io};
 
 use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
@@ -224,6 +224,19 @@ impl<'a> Opened<'a> {
         Self { ledger, is_new, later: later.unwrap_or_default(), pages, history }
     }
 
+    /// Whether nothing was kept before.
+    pub(crate) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Removes the ledger, which cannot be used. Returns its path.
+    pub(crate) fn remove(self) -> io::Result<PathBuf> {
+        let path = path_of(self.history, &self.ledger.base().set);
+        // On Windows, a file that is open cannot be removed.
+        drop(self);
+        fs::remove_file(&path).map(|()| path)
+    }
+
     /// Takes over what earlier windows have read of the container of the full backup.
     pub(crate) fn put_seen(&self) -> Result<(), String> {
         if self.is_new {
@@ -319,18 +332,20 @@ impl<'a> Opened<'a> {
     pub(crate) fn keep_window(self, request: &Request, started: SystemTime, ranges: u64) {
         let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
         let kept: u64 = self.ledger.runs().map(|run| run.parts).sum();
+        let most_kept = |times: u64| kept > ranges.saturating_mul(times);
         let path = path_of(self.history, &self.ledger.base().set);
         let later = write_seen(&self.ledger.key(), &self.pages.seen_of_later()).unwrap_or_default();
-        self.keep(request, started, (seen.as_deref(), None, later));
-        if kept > ranges.saturating_mul(MOST_KEPT)
+        let had_room = self.keep(request, started, (seen.as_deref(), None, later));
+        if (most_kept(MOST_KEPT) || !had_room && most_kept(1))
             && let Err(error) = Ledger::<Base>::compact(&path, &BUILD)
         {
             warn(format!("{error}; the ledger remains larger than it must be"));
         }
     }
 
-    /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning.
-    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened, later): OfContainer<'_>) {
+    /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning. Returns whether all parts
+    /// found room.
+    fn keep(mut self, request: &Request, started: SystemTime, (seen, opened, later): OfContainer<'_>) -> bool {
         self.ledger.keep_opened(opened);
         if !later.is_empty() {
             self.ledger.keep_later_seen(later);
@@ -338,7 +353,8 @@ impl<'a> Opened<'a> {
         let image = self.image();
         let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
         let path = path_of(self.history, &self.ledger.base().set);
-        match self.ledger.commit(image, history::time::text(started), seen) {
+        let kept = self.ledger.commit(image, history::time::text(started), seen);
+        match &kept {
             Ok(true) => {}
             Ok(false) => warn(format!(
                 "{}: {} hold only a part of the sums; later checks read the other pages again. Give --keep-parts more",
@@ -350,6 +366,7 @@ impl<'a> Opened<'a> {
         if let Some(most_bytes) = request.keep_parts {
             remove_oldest(self.history, &path, most_bytes);
         }
+        !matches!(kept, Ok(false))
     }
 }
 

@@ -112,7 +112,7 @@ pub fn check<'i>(
                 let report = std::mem::take(&mut outcome.report);
                 return Ok((prepared, Windowed { report, outcome: Some(Box::new(outcome)) }));
             }
-            Err(why) => warn(format!("{why}; each window reads its own image")),
+            Err(why) => warn(format!("{why}; the windows check one image after another")),
         }
     }
     let mut is_again = false;
@@ -291,7 +291,7 @@ impl View {
             all_bytes: outcome.all_bytes,
             is_fixed: outcome.is_fixed,
             is_interrupted: span.is_interrupted,
-            tables: outcome.by_table.map(|by_table| (by_table.closed, by_table.tables)),
+            by_table: outcome.by_table,
         });
         WindowView {
             database: &self.database,

@@ -35,9 +35,18 @@ pub struct Done<'a> {
     pub is_fixed: bool,
     /// Whether a signal ended the window early.
     pub is_interrupted: bool,
-    /// The number of closed tables, and of all tables, of a database that changes between windows. `None` if the windows
-    /// read an image that does not change.
-    pub tables: Option<(u64, u64)>,
+    /// How many tables are closed. `None` if the windows read an image that does not change.
+    pub by_table: Option<ByTable>,
+}
+
+/// How many tables of a database that changes between windows are closed: no page of them is left, and their relations were
+/// compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByTable {
+    /// The number of tables with pages.
+    pub tables: u64,
+    /// The number of closed tables.
+    pub closed: u64,
 }
 
 impl WindowView<'_> {
@@ -125,7 +134,7 @@ fn window(done: &Done<'_>, view: &WindowView<'_>) -> String {
     let ended = if done.is_interrupted { ", ended early" } else { "" };
     let ranges = counted(done.ranges, "range", "ranges");
     let image = minute(done.taken_at);
-    if done.tables.is_some() {
+    if done.by_table.is_some() {
         let rest = match done.left_bytes() {
             0 => "closed".to_owned(),
             left => format!("{} of {} known, {} left", size(done.done_bytes), size(done.all_bytes), size(left)),
@@ -174,9 +183,9 @@ fn read(view: &WindowView<'_>) -> String {
 
 fn closed(view: &WindowView<'_>, kept: Kept) -> String {
     let Relations { units, units_sound, pairs, pairs_sound } = view.known.relations;
-    let by_table = view.done.as_ref().and_then(|done| done.tables);
+    let by_table = view.done.as_ref().and_then(|done| done.by_table);
     let said = match view.known.closed {
-        _ if let Some((closed, tables)) = by_table => {
+        _ if let Some(ByTable { tables, closed }) = by_table => {
             let never = view.known.tables.iter().filter(|table| table.proven_at.is_none()).count() as u64;
             let oldest = match view.known.tables.first() {
                 _ if never == 1 => "; 1 table was never proven".to_owned(),
@@ -262,8 +271,8 @@ pub fn write_json(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<
         is_closed: done.left_bytes() == 0,
         is_interrupted: done.is_interrupted,
         windows_left: view.rhythm.windows(done.left_bytes()).filter(|_| done.is_fixed),
-        tables: done.tables.map(|(_, tables)| tables),
-        tables_closed: done.tables.map(|(closed, _)| closed),
+        tables: done.by_table.map(|by_table| by_table.tables),
+        tables_closed: done.by_table.map(|by_table| by_table.closed),
     });
     let window = json::windows::Window {
         v: VERSION,
@@ -373,7 +382,7 @@ mod tests {
             all_bytes: 8400 * GB,
             is_fixed: true,
             is_interrupted: false,
-            tables: None,
+            by_table: None,
         };
         WindowView {
             database: "Sales",
@@ -415,7 +424,7 @@ mod tests {
         };
         let known = known(&[Some(19 * DAY)]);
         let view = view(&known);
-        let done = view.done.map(|done| Done { tables: Some((380, 412)), ..done });
+        let done = view.done.map(|done| Done { by_table: Some(ByTable { tables: 412, closed: 380 }), ..done });
         let of = |tables: Vec<TableProof>| {
             let known = Known { tables, ..known.clone() };
             lines(&WindowView { done, known: &known, ..view })

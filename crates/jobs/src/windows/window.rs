@@ -18,6 +18,7 @@ use history::windows::promise::{Range, put_in_order};
 use history::windows::{Done, Known, PartRow, Window};
 use history::{History, HistoryError, InWindow, Naming};
 use parts::Task;
+use report::windows::ByTable;
 use source::PageSource;
 
 use self::keeper::{Heart, Keeper};
@@ -86,15 +87,6 @@ pub struct Outcome {
     window: Option<Window>,
     /// The thread that renews the lease on the database until the run is recorded.
     heart: Option<Heart>,
-}
-
-/// How many tables of a database that changes are closed: all of their pages are known, and their relations were compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ByTable {
-    /// The number of tables with pages.
-    pub tables: u64,
-    /// The number of closed tables.
-    pub closed: u64,
 }
 
 impl Outcome {

@@ -14,7 +14,7 @@ use std::io;
 
 use check::change::{KeptGroup, Part, PartKey, Piece};
 
-use super::{Span, span};
+use super::contents::{Span, span};
 
 /// Bytes before the list of parts.
 const HEAD_BYTES: u64 = 8;

@@ -11,6 +11,7 @@ use format::page::PAGE_BYTES;
 use history::windows::pace::{Pace, Swept};
 use history::windows::{Known, Opening};
 use history::{History, time};
+use report::windows::ByTable;
 
 use super::keeper::Keeper;
 use super::turns::Turns;
@@ -58,7 +59,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
             Err(why) => return Ok(Err(why)),
         };
         if let Err(why) = opened.put_seen() {
-            return Ok(Err(why));
+            begin_again(opened, &why)?;
+            continue;
         }
         let night = Night::new(terms, subject, (&known, &opened));
         let options = Options { hash_key: Some(opened.ledger.key()), ..prepared.options.clone() };
@@ -95,9 +97,19 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
                 forced.push(page);
                 opened.keep_window(request, terms.started, u64::MAX);
             }
+            Err(error @ (NotByChange::Sums(_) | NotByChange::Io(_))) if !opened.is_new() => {
+                begin_again(opened, &error.to_string())?;
+            }
             Err(error) => return Ok(Err(error.to_string())),
         }
     }
+}
+
+/// Removes a ledger that cannot be used, so that the window begins with an empty one.
+fn begin_again(opened: Opened<'_>, why: &str) -> Result<(), Failure> {
+    let path = opened.remove().map_err(Failure::unable)?;
+    warn(format!("{}: {why}; the windows begin again", path.display()));
+    Ok(())
 }
 
 /// Decides whose turn it is in the next window.
@@ -141,7 +153,7 @@ fn outcome(
         .chain(change.tables_read_at.iter().cloned())
         .collect();
     let closed = done.reuse.tables.iter().filter(|table| table.open_pages == 0).count() as u64;
-    let by_table = super::ByTable { tables: done.reuse.tables.len() as u64, closed };
+    let by_table = ByTable { tables: done.reuse.tables.len() as u64, closed };
     report.change = Some(Change::Proven(change));
     Outcome {
         report,
@@ -188,7 +200,8 @@ struct Night<'a> {
     begun: Instant,
     /// The time that is kept for what follows the sweep: adding up takes about as long as finding what is kept.
     reserve: OnceCell<Duration>,
-    between_checkpoints: Duration,
+    /// The time from one addition to the ledger to the next; `None` if it cannot be written.
+    between_checkpoints: Cell<Option<Duration>>,
     swept_ranges: Cell<u64>,
     pace: RefCell<Measured>,
 }
@@ -216,7 +229,7 @@ impl<'a> Night<'a> {
             order: RefCell::default(),
             begun: now,
             reserve: OnceCell::new(),
-            between_checkpoints: (terms.allowed / CHECKPOINTS).clamp(least, most),
+            between_checkpoints: Cell::new(Some((terms.allowed / CHECKPOINTS).clamp(least, most))),
             swept_ranges: Cell::new(0),
             pace: RefCell::new(Measured { pace: Pace::of(&known.windows), last: now, checkpoint: now }),
         }
@@ -260,10 +273,12 @@ impl Schedule for Night<'_> {
         let seconds = now.duration_since(measured.last).as_secs_f64();
         measured.pace.add(Swept { bytes: pages * PAGE_BYTES as u64, seconds });
         measured.last = now;
-        if now.duration_since(measured.checkpoint) >= self.between_checkpoints {
+        let is_time = |between| now.duration_since(measured.checkpoint) >= between;
+        if self.between_checkpoints.get().is_some_and(is_time) {
             measured.checkpoint = now;
-            if let Err(error) = self.opened.ledger.checkpoint(&self.image, &self.started) {
-                warn(format!("{error}; the next window sweeps these pages again"));
+            // The end of the window tells of the error, which remains.
+            if self.opened.ledger.checkpoint(&self.image, &self.started).is_err() {
+                self.between_checkpoints.set(None);
             }
         }
     }
