@@ -344,7 +344,7 @@ impl<'a> Run<'a> {
         let ranges = read_ranges::read_ranges(context, &swept.unread);
         let page_map = self.options.page_map.then(|| mapping::page_map(context, &swept.unread));
         let rowsets = inventory::rowsets(context, &swept);
-        // From here on, no temporary file is read.
+        // From here on, only the lists of findings, which tell of their own errors, are read from temporary files.
         self.read_errors.extend(self.space.error());
         if self.options.scope == Scope::Database && !self.options.physical_only {
             broker::note_queues(self.database, &rowsets, &mut self.coverage);
@@ -408,10 +408,12 @@ impl<'a> Run<'a> {
         self.check_container();
         self.read_errors.extend(notes::lines(source, looked.unread));
         let findings = (self.findings, self.space);
-        let settled = settle::settle_headers((source, database), options, findings, &mut self.coverage);
+        let settled =
+            settle::settle_headers((source, database), (options, looked.is_lost), findings, &mut self.coverage);
         let content = |bytes: &_, page| Content::of(bytes, page, |_| true);
         let damaged = Damaged { source, survey: None, content: &content, space: self.space };
         let patterns = damaged.patterns(&settled.findings, &settled.demoted);
+        self.read_errors.extend(self.space.error());
         let statistics = Statistics {
             pages_read: looked.pages_read,
             threads: 1,
@@ -420,6 +422,7 @@ impl<'a> Run<'a> {
             series: self.meter.series(),
             memory_peak: system::peak_memory_bytes(),
             memory_granted: self.needs.granted_bytes(options),
+            spilled_bytes: self.space.spilled_bytes(),
             ..Statistics::default()
         };
         let (not_verified, notes) = self.coverage.into_lists();

@@ -2,10 +2,11 @@
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
-use std::{fs, io};
 
 use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
@@ -66,22 +67,32 @@ pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {
 }
 
 /// What the check of the full backup has found when it opened the files, if some ledger has it and if the files are the
-/// same. A full backup alone is opened as if it were new, so that a second check of it finds what went bad since.
+/// same. If nothing else is given, it is opened as if it were new, so that a second check of it finds what went bad since.
 pub fn hints(request: &Request, what: &What<'_>, before: Option<&Before>) -> Hints {
     let (Some(history), Some(before)) = (request.results.history.as_deref(), before) else { return Hints::default() };
+    // Such a check reads all pages, so it opens the files as if they were new.
+    let scope = &request.scope;
+    if scope.physical_only || scope.constraints.is_some() || scope.identity || request.batches > 1 {
+        return Hints::default();
+    }
     let of_sets = what.sets.into_iter().flatten().flat_map(|set| &set.paths);
     let named = request.paths.iter().chain(of_sets).map(PathBuf::as_path);
     let objects: BTreeSet<&Path> = named.filter(|path| storage::url(path).is_some()).collect();
-    let most_bytes = request.recovery.room.memory.map_or(MOST_HINT_BYTES, |granted| granted / 8);
+    let most_bytes = most_hint_bytes(request);
     let of_ledger = |(_, path, _): (SystemTime, PathBuf, u64)| {
-        let (base, opened) = Ledger::<Base>::opened(&path, &BUILD, most_bytes)?;
         // An object is asked for its identity only if it is one of those that are opened.
         let is_given = |path: &Path| storage::url(path).is_none() || objects.contains(&path);
         let is_same = |file: &FileIdentity| is_given(file.path()) && before.of_path(file.path()).as_ref() == Some(file);
-        let has_more = before.files() + objects.len() > base.files.len();
-        (has_more && base.files.iter().all(is_same)).then(|| Hints::read(&opened)).flatten()
+        let has_more = |base: &Base| before.files() + objects.len() > base.files.len();
+        let is_wanted = |base: &Base| has_more(base) && base.files.iter().all(is_same);
+        Hints::read(&Ledger::<Base>::opened(&path, &BUILD, most_bytes, is_wanted)?)
     };
     ledgers(history).into_iter().find_map(of_ledger).unwrap_or_default()
+}
+
+/// The most bytes of what opening has found that are kept or used.
+fn most_hint_bytes(request: &Request) -> u64 {
+    request.recovery.room.memory.map_or(MOST_HINT_BYTES, |granted| granted / 8)
 }
 
 /// Checks the pages of a database. If `before` is given, uses or makes a ledger where that is possible; the report says
@@ -285,7 +296,7 @@ impl<'a> Opened<'a> {
         if !is_new {
             report.change = Some(Change::Proven(self.by_change(&report, (&reuse, 0), started)));
         }
-        let opened = if *is_new { pages.hints() } else { None };
+        let opened = if *is_new { pages.hints(most_hint_bytes(request)) } else { None };
         let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
         let seen = seen.transpose().map_err(|error| error.to_string())?;
         let later = write_seen(&key, &pages.seen_of_later()).map_err(|error| error.to_string())?;
@@ -331,7 +342,7 @@ impl<'a> Opened<'a> {
     /// Keeps the parts of a window. `ranges` is the number of ranges with pages in use.
     pub(crate) fn keep_window(self, request: &Request, started: SystemTime, ranges: u64) {
         let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
-        let kept: u64 = self.ledger.runs().map(|run| run.parts).sum();
+        let kept = self.ledger.runs().fold(0, |kept: u64, run| kept.saturating_add(run.parts));
         let most_kept = |times: u64| kept > ranges.saturating_mul(times);
         let path = path_of(self.history, &self.ledger.base().set);
         let later = write_seen(&self.ledger.key(), &self.pages.seen_of_later()).unwrap_or_default();

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use check::change::{self, Entry, NotByChange, Part};
+use check::change::{self, Entry, NotByChange, Part, PartKey};
 use check::part::{Digest, digest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -172,17 +172,18 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         self.head.note = note;
     }
 
-    /// The base of a ledger, and what opening the base has found, if it has at most `most_bytes` bytes. `None` if there is
-    /// nothing, or if the ledger is damaged or of another build. Another process may be using the ledger.
-    pub fn opened(path: &Path, build: &str, most_bytes: u64) -> Option<(B, Vec<u8>)> {
+    /// What opening the base of a ledger has found, if it is the wanted base, and if there are at most `most_bytes` bytes.
+    /// `None` if there is nothing, or if the ledger is damaged or of another build. Another process may be using the ledger.
+    pub fn opened(path: &Path, build: &str, most_bytes: u64, is_wanted: impl FnOnce(&B) -> bool) -> Option<Vec<u8>> {
         let mut file = File::open(path).ok()?;
         let (_, head) = head_of::<B>(path, &mut file).ok()?;
-        if head.build != build || head.opened.bytes > most_bytes {
+        if head.build != build || head.opened.bytes > most_bytes || !is_wanted(&head.base) {
             return None;
         }
-        let bytes = span(&mut file, head.opened).ok()?;
-        let (own, opened) = bytes.split_first_chunk::<16>()?;
-        (digest(&HashKey::new(head.key), opened) == *own).then(|| (head.base, opened.to_vec()))
+        let mut bytes = span(&mut file, head.opened).ok()?;
+        let own = *bytes.first_chunk::<16>()?;
+        bytes.drain(..own.len());
+        (digest(&HashKey::new(head.key), &bytes) == own).then_some(bytes)
     }
 
     /// What is in a ledger, which another process may be using.
@@ -305,7 +306,7 @@ impl<B: Sync + Send> change::Ledger for Ledger<B> {
     fn begin(&self, names: &[u8]) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.names = Span { at: writer.next(), bytes: names.len() as u64 };
-        writer.put(&[names]);
+        writer.put_always(&[names]);
         (writer.from, writer.parts) = (writer.next(), 0);
     }
 
@@ -313,7 +314,10 @@ impl<B: Sync + Send> change::Ledger for Ledger<B> {
         let head = groups::head(parts, all);
         let pieces: Vec<&[u8]> = groups::pieces(&head, parts, all).collect();
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.put(&pieces) {
+        // What was found must hide the sums of earlier runs, however full the ledger is.
+        let has_sums = parts.iter().any(|part| part.key.above != PartKey::FOUND);
+        let is_put = if has_sums { writer.put(&pieces) } else { writer.put_always(&pieces) };
+        if is_put {
             writer.parts += parts.len() as u64;
         }
     }

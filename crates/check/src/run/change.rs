@@ -284,7 +284,7 @@ pub fn run_by_change(
         context.settled = Some(settled);
         run.end_pass(context, checks, &mut kept.swept);
         standing.open = std::mem::take(&mut kept.swept.sums.trees.open);
-        standing.is_void = context.space.error().is_some();
+        standing.is_void |= context.space.error().is_some();
         noted = Some((standing, values));
         states = Some(kept.states);
         Ok::<_, NotByChange>(kept.swept)
@@ -394,6 +394,7 @@ impl<'c> Change<'c> {
         to.finish()?;
         ledger.begin(&bytes);
         let standing = ledger.standing()?.map(|bytes| Standing::read(context, &bytes)).transpose()?;
+        let standing = standing.filter(|standing| standing.globals == inputs.globals(context));
         let found = Mutex::new(Marks::new(range_pages));
         Ok(Self { context, checks, ledger, inputs, standing, found, range_pages })
     }
@@ -412,9 +413,13 @@ impl<'c> Change<'c> {
                 Fitting::Group(keys) => keys,
                 Fitting::Part(key) => std::slice::from_ref(key),
             };
-            let stood = |key: &&PartKey| self.standing.as_ref().is_some_and(|standing| standing.has(key.range));
-            let noted = of_parts.iter().filter(|key| run < later_runs || stood(key));
-            keys.extend(noted.map(|key| ((key.range.file_id, key.range.first), *key)));
+            for key in of_parts {
+                let stood = self.standing.as_ref().is_some_and(|standing| standing.has(key.range));
+                // Without its key, a part of a later run counts as changed, which a part of the first run must not.
+                if stood || run < later_runs && keys.len() < most_stood(context) {
+                    keys.insert((key.range.file_id, key.range.first), *key);
+                }
+            }
             Ok(())
         })?;
         Ok(Kept { swept: all, states, keys, pages })
@@ -563,7 +568,10 @@ impl<'c> Change<'c> {
                 }
                 Entry::Group(group) => group,
             };
-            runs.checked_sub(1).map_or(Ok(()), |run| visit(run, translation.as_ref(), group))
+            // No part of a run that a state cannot name is used.
+            let is_named = |run: usize| run < usize::from(u16::MAX);
+            let of_run = |run| visit(run, translation.as_ref().filter(|_| is_named(run)), group);
+            runs.checked_sub(1).map_or(Ok(()), of_run)
         })
     }
 
@@ -706,7 +714,7 @@ impl<'c> Change<'c> {
     /// What the next run must know about this one. `new_keys` are the keys of the parts that this run has kept.
     fn standing(&self, kept: &Kept, mut new_keys: BTreeMap<(u16, u32), PartKey>) -> Standing {
         let runs = self.ledger.runs();
-        let mut standing = Standing::of(self.ledger.later_sets());
+        let mut standing = Standing::of(self.ledger.later_sets(), self.inputs.globals(self.context));
         if runs == 0 {
             return standing;
         }
@@ -718,9 +726,18 @@ impl<'c> Change<'c> {
                 _ => new_keys.remove(&place),
             };
             standing.add(range, key, self.stored_mask(range));
+            if standing.len() > most_stood(self.context) {
+                standing.is_void = true;
+                break;
+            }
         }
         standing
     }
+}
+
+/// The most ranges that a run notes for the next, and keeps the keys of. With more, the next run compares everything.
+fn most_stood(context: &Context<'_>) -> usize {
+    (context.bytes_for_facts() / 256).clamp(1 << 12, 1 << 20)
 }
 
 /// Counts the ranges of a group that are swept because their sums are not kept.

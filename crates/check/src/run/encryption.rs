@@ -48,6 +48,8 @@ pub(crate) struct Looked {
     pub(crate) pages_read: u64,
     /// Pages for which the operating system returned a read error.
     pub(crate) unread: UnreadPages,
+    /// Whether allocation maps could not be read back from a temporary file.
+    pub(crate) is_lost: bool,
 }
 
 /// Checks the headers of all pages in scope. With a `shelf`, the allocation maps are kept there.
@@ -85,7 +87,7 @@ pub(crate) fn check(
     }
     pass.doubtful_pages(coverage);
     pass.counts.note(coverage);
-    pass.looked
+    Looked { is_lost: shelf.is_some_and(|shelf| shelf.is_lost()), ..pass.looked }
 }
 
 /// Numbers of pages and links that could not be checked.

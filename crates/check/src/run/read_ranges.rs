@@ -52,7 +52,9 @@ fn range_of(context: &Context<'_>, file: &FileMap, pages: Range<u32>, unread: &U
         first: pages.start,
         pages: pages.end.saturating_sub(pages.start),
         in_use: u32::try_from(in_use).unwrap_or(u32::MAX),
-        is_read: !unread.may_be_in(file.file_id, pages.clone())
+        // Of maps that could not be read back from a temporary file, it is unknown which pages are in use.
+        is_read: !context.survey.has_missed()
+            && !unread.may_be_in(file.file_id, pages.clone())
             && !context.survey.unread.iter().any(is_lost)
             && !context.has_open(file.file_id, pages),
     }

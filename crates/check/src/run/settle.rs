@@ -28,6 +28,13 @@ pub(crate) struct Settled {
     pub(crate) moved: Moved,
 }
 
+/// Notes that allocation maps could not be read back from a temporary file: pages in use may have been taken for free ones.
+fn note_lost(is_lost: bool, coverage: &mut Coverage) {
+    if is_lost {
+        coverage.note_as("pages", &limits::DEMOTED_MAPS_LOST, "database", 0);
+    }
+}
+
 /// Keeps the findings that the options request, in listing order, and separates proofs from the other findings.
 pub(crate) fn settle(
     context: &Context<'_>,
@@ -67,7 +74,8 @@ pub(crate) fn settle(
     }
     rereads.settle();
     let kept = kept.finish();
-    if first_limit.is_none() && !rereads.may_have_moved() {
+    note_lost(context.survey.has_missed(), coverage);
+    if first_limit.is_none() && !rereads.may_have_moved() && !context.survey.has_missed() {
         return Settled { findings: kept, demoted: demoted.finish(), moved: rereads.end(coverage) };
     }
     let mut proven = List::new(limit_bytes, context.space);
@@ -76,7 +84,9 @@ pub(crate) fn settle(
         // A finding that only refers to another message is demoted together with that message.
         let is_alone = finding.check.policy.is_explained && !proven_pages.contains(page);
         let of_message = first_limit.filter(|_| is_alone && demoted_pages.contains(page));
-        match rereads.limit_of_moved(&finding).or(of_message) {
+        // The sets of pages are in the temporary file of the maps too.
+        let of_maps = context.survey.has_missed().then_some(&limits::DEMOTED_MAPS_LOST);
+        match rereads.limit_of_moved(&finding).or(of_message).or(of_maps) {
             Some(limit) => demoted.push(demote(finding.into_owned(), limit, coverage)),
             None => proven.push(finding.into_owned()),
         }
@@ -87,16 +97,18 @@ pub(crate) fn settle(
 /// Settles the findings about the page headers of an encrypted database. Only a change of the files may explain them.
 pub(crate) fn settle_headers(
     (source, database): (&dyn PageSource, &Database),
-    options: &Options,
+    (options, is_lost): (&Options, bool),
     (findings, space): (FindingCollector, &TempStore),
     coverage: &mut Coverage,
 ) -> Settled {
+    note_lost(is_lost, coverage);
+    let of_maps = is_lost.then_some(&limits::DEMOTED_MAPS_LOST);
     let mut rereads = Rereads::new(source, database, options.settle_page);
-    let limit_bytes = findings.limit_bytes() / if rereads.has_changes() { 2 } else { 1 };
+    let limit_bytes = findings.limit_bytes() / if rereads.has_changes() || is_lost { 2 } else { 1 };
     let is_asked_for = |finding: &Finding| !options.physical_only || finding.check.physical_only;
     let (mut kept, mut demoted) = (List::new(limit_bytes, space), List::new(limit_bytes, space));
     for finding in findings.into_sorted().filter(is_asked_for) {
-        match rereads.limit(&finding) {
+        match rereads.limit(&finding).or(of_maps) {
             Some(limit) => demoted.push(demote(finding, limit, coverage)),
             None => kept.push(finding),
         }
@@ -170,7 +182,7 @@ impl<'a> Doubts<'a> {
         let all: [(bool, &'static Limit, RestsOnIt); 6] = [
             (is_mixed, &limits::DEMOTED_CARVED, |_| true),
             // Maps that could not be read back from a temporary file: any check may have taken a page for another's.
-            (context.survey.has_missed(), &limits::DEMOTED_MAPS, |_| true),
+            (context.survey.has_missed(), &limits::DEMOTED_MAPS_LOST, |_| true),
             (in_flight.is_none() && needs_the_log(context), log_limit, |policy| policy.rests_on_log),
             (!context.survey.unread.is_empty(), &limits::DEMOTED_MAPS, on_maps),
             (is_catalog_unread(context), &limits::DEMOTED_CATALOG, on_maps),

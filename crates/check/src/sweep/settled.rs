@@ -46,6 +46,33 @@ impl Bits {
         }
     }
 
+    /// Sets all numbers from `first` to `last`.
+    fn fill(&mut self, first: u32, last: u32) {
+        let (mut first, mut last) = (u64::from(first), u64::from(last));
+        for level in 0.. {
+            if first > last {
+                return;
+            }
+            if level == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let (low, high) = ((first / WORD) as usize, (last / WORD) as usize);
+            let Some(words) = self.levels.get_mut(level) else { return };
+            if words.len() <= high {
+                words.resize(high + 1, 0);
+            }
+            for (at, word) in words.iter_mut().enumerate().take(high + 1).skip(low) {
+                let from = if at == low { u64::MAX << (first % WORD) } else { u64::MAX };
+                let to = if at == high { u64::MAX >> (WORD - 1 - last % WORD) } else { u64::MAX };
+                *word |= from & to;
+            }
+            if high == 0 {
+                return;
+            }
+            (first, last) = (low as u64, high as u64);
+        }
+    }
+
     fn word(&self, level: usize, at: u64) -> u64 {
         self.levels.get(level).and_then(|words| words.get(at as usize)).copied().unwrap_or_default()
     }
@@ -93,9 +120,11 @@ impl Marks {
     pub(crate) fn mark_extents(&mut self, extents: Range<u64>, files: impl Iterator<Item = (u16, u32)>) {
         let numbers = self.numbers(&extents);
         for (file, pages) in files {
-            let end = u64::from(pages.div_ceil(self.range_pages));
-            for number in numbers.start..numbers.end.min(end) {
-                self.mark(PageId::new(file, number as u32 * self.range_pages));
+            let end = numbers.end.min(u64::from(pages.div_ceil(self.range_pages)));
+            if numbers.start < end {
+                let (first, last) = (numbers.start as u32, (end - 1) as u32);
+                self.files.entry(file).or_default().fill(first, last);
+                self.any.fill(first, last);
             }
         }
     }
@@ -219,6 +248,21 @@ mod tests {
         more.mark_extents(3..6, [(1, 1000), (2, 32), (4, 0)].into_iter());
         let marked = |file| (0..100).filter(|number| more.contains(PageId::new(file, number * 32))).collect::<Vec<_>>();
         assert_eq!((marked(1), marked(2), marked(4)), (vec![0, 1], vec![0], vec![]));
+    }
+
+    #[test]
+    fn numbers_that_are_set_together_are_those_that_are_set_one_by_one() {
+        for (first, last) in [(0, 0), (0, 63), (5, 64), (60, 70), (63, 4096), (64, 127), (100, 300_000), (4096, 4097)] {
+            let (mut filled, mut single) = (Bits::default(), Bits::default());
+            filled.fill(first, last);
+            (first..=last).for_each(|number| single.set(number));
+            assert_eq!(filled.levels.first(), single.levels.first(), "{first} to {last}");
+            let ends =
+                [0, 1, 5, 62, 63, 64, 65, 99, 100, 127, 128, 4095, 4096, 4097, 299_999, 300_000, 300_001, 900_000];
+            for (from, to) in ends.iter().flat_map(|from| ends.iter().map(move |to| (*from, *to))) {
+                assert_eq!(filled.meets(from, to), single.meets(from, to), "{first} to {last}: {from} to {to}");
+            }
+        }
     }
 
     fn settled(open: BTreeSet<PageId>) -> Settled {

@@ -251,17 +251,25 @@ fn opened(files: &[PathBuf], hints: &[u8]) -> Option<BackupPages> {
     Some(Restore::open_hinted(files, &[], None, None, (Until::End, &hints)).unwrap().pages)
 }
 
+/// What opening has found, as a check keeps it after it has read everything.
+fn hints_of(pages: &BackupPages) -> Option<Vec<u8>> {
+    let mut damage = 0;
+    pages.container_damage(|_| damage += 1);
+    assert_eq!(damage, 0);
+    pages.hints(u64::MAX)
+}
+
 #[test]
 fn what_opening_found_is_used_and_changes_nothing() {
     for options in COSTLY {
         let folder = tempfile::tempdir().unwrap();
         let [full, differential] = costly(folder.path(), options);
-        let hints = BackupPages::open(&full, &[]).unwrap().hints().unwrap();
+        let hints = hints_of(&BackupPages::open(&full, &[]).unwrap()).unwrap();
         // The order of the files does not matter.
         let files: Vec<PathBuf> = differential.iter().chain(full.iter().rev()).cloned().collect();
         let (fresh, hinted) = (BackupPages::open(&files, &[]).unwrap(), opened(&files, &hints).unwrap());
         assert!(hinted.is_hinted() && !fresh.is_hinted());
-        assert_eq!(fresh.hints(), None, "only a full backup alone gives hints");
+        assert_eq!(hints_of(&fresh), None, "only a full backup alone gives hints");
         for file in fresh.files() {
             for page in (0..file.pages).map(|page| format::PageId::new(file.file_id, page)) {
                 assert_eq!(hinted.read_page(page), fresh.read_page(page), "{page}");
@@ -287,7 +295,7 @@ fn forged_hints_are_ignored_or_give_no_wrong_page() {
         let folder = tempfile::tempdir().unwrap();
         let [full, _] = costly(folder.path(), options);
         let fresh = BackupPages::open(&full, &[]).unwrap();
-        let hints = fresh.hints().unwrap();
+        let hints = hints_of(&fresh).unwrap();
         assert!((0..hints.len()).step_by(hints.len() / 50).all(|length| Hints::read(&hints[..length]).is_none()));
         for at in (0..hints.len()).step_by(hints.len() / 40) {
             for bit in [0, 3, 7] {
@@ -316,7 +324,7 @@ fn a_record_that_went_bad_lets_all_pages_be_read_again() {
     let both = [full[0].as_path(), &differential[0]];
     let history = folder.path().join("h");
     check(&[&full[0]], Some(&history), true);
-    let hints = BackupPages::open(&full, &[]).unwrap().hints().unwrap();
+    let hints = hints_of(&BackupPages::open(&full, &[]).unwrap()).unwrap();
     let sound = fs::read(&full[0]).unwrap();
     let mut failed = 0;
     for at in (5000..sound.len()).step_by(sound.len() / 10) {
@@ -449,10 +457,27 @@ fn a_window_that_is_killed_leaves_what_it_has_kept_and_the_next_one_goes_on() {
         child.wait().unwrap();
         as_whole(folder, &whole, &format!("a window, round {round}"));
     }
-    let last = window("1000").wait_with_output().unwrap();
-    assert_eq!(last.status.code(), whole.status.code(), "{}", String::from_utf8_lossy(&last.stderr));
-    let said: Vec<String> = lines(&last).into_iter().filter(|line| !line.starts_with(r#"{"kind":"window""#)).collect();
-    assert_eq!(said, lines(&whole));
+    let closes = |what: &str| {
+        let last = window("1000").wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&last.stderr).into_owned();
+        assert_eq!(last.status.code(), whole.status.code(), "{what}: {stderr}");
+        let of_check = |line: &String| !line.starts_with(r#"{"kind":"window""#);
+        assert_eq!(lines(&last).into_iter().filter(of_check).collect::<Vec<_>>(), lines(&whole), "{what}");
+        stderr
+    };
+    closes("after the kills");
+    // A ledger that went bad is made anew.
+    let ledger = ledger_beside(&folder.join("h"));
+    let length = fs::read(&ledger).unwrap().len();
+    for at in [700, 5000, length / 3, length / 2, length - 300] {
+        let mut bytes = fs::read(&ledger).unwrap();
+        let at = at.min(bytes.len() - 1);
+        bytes[at] ^= 0x55;
+        bytes.truncate(bytes.len() - usize::from(at == 5000) * 100);
+        fs::write(&ledger, bytes).unwrap();
+        let stderr = closes(&format!("byte {at}"));
+        assert!(!stderr.contains("panicked") && !stderr.contains("one image after another"), "{at}: {stderr}");
+    }
 }
 
 #[test]

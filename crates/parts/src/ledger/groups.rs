@@ -18,6 +18,8 @@ use super::contents::{Span, span};
 
 /// Bytes before the list of parts.
 const HEAD_BYTES: u64 = 8;
+/// More parts than any group has.
+const MOST_PARTS: u64 = 128;
 /// Bytes per part in the list of parts.
 const ENTRY_BYTES: usize = PartKey::BYTES + 8;
 
@@ -61,6 +63,9 @@ impl<'f> Group<'f> {
             Ok::<_, io::Error>(u64::from(u32::from_le_bytes(*bytes)))
         };
         let (count, all) = (number(&head, 0)?, number(&head, 4)?);
+        if count > MOST_PARTS {
+            return Err(cut());
+        }
         let list = within(Span { at: at + HEAD_BYTES, bytes: count * ENTRY_BYTES as u64 })?;
         let entries = span(&mut file, list)?;
         let all = within(Span { at: list.end(), bytes: all })?;

@@ -94,7 +94,7 @@ fn what_was_added_stays_when_the_process_is_killed_and_the_rest_of_the_run_follo
     ledger.set_note("remember".to_owned());
     assert!(ledger.commit("tonight".to_owned(), "tuesday".to_owned(), Some(b"seen")).unwrap());
     let said = |ledger: &Ledger<String>| {
-        let opened = Ledger::<String>::opened(&path, "build", 100).map(|(_, opened)| opened);
+        let opened = Ledger::<String>::opened(&path, "build", 100, |base| base == "base");
         (ledger.note().to_owned(), ledger.seen().unwrap(), opened, ledger.key().bytes().to_vec())
     };
     let ledger: Ledger<String> = Ledger::open(&path, "build").unwrap();
@@ -120,9 +120,12 @@ fn a_ledger_that_is_full_keeps_what_found_room() {
     let ledger = Ledger::create(&path, "build", 8, String::new(), CONTENT + 600).unwrap();
     ledger.begin(b"names");
     (0..10).for_each(|first| ledger.keep(&[part(first * 8, 100)], &[]));
+    // What was found always has room.
+    let found = Part { key: PartKey { above: PartKey::FOUND, ..key(800) }, sums: Vec::new(), bounds: vec![8; 3] };
+    ledger.keep(&[found], &[]);
     assert!(!ledger.commit(String::new(), String::new(), None).unwrap());
     let ledger = Ledger::open(&path, "build").unwrap();
-    assert_eq!(content(&ledger), ["names", "0: 0 100", "0: 8 100", "0: 16 100"]);
+    assert_eq!(content(&ledger), ["names", "0: 0 100", "0: 8 100", "0: 16 100", "0: 800 0"]);
 }
 
 #[test]

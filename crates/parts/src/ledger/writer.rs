@@ -86,6 +86,14 @@ impl Writer {
         self.error.is_none()
     }
 
+    /// Puts something small that must not be left out, however full the ledger is.
+    pub(super) fn put_always(&mut self, pieces: &[&[u8]]) -> bool {
+        let limit = (std::mem::replace(&mut self.most_bytes, u64::MAX), std::mem::take(&mut self.is_full));
+        let is_put = self.put(pieces);
+        (self.most_bytes, self.is_full) = limit;
+        is_put
+    }
+
     fn flush(&mut self) {
         let written = self.file.seek(SeekFrom::Start(self.at)).and_then(|_| self.file.write_all(&self.buffer));
         match written {
@@ -111,24 +119,22 @@ impl Writer {
         seen: Option<&[u8]>,
     ) -> Result<(), PartsError> {
         let unwritable = PartsError::unwritable;
-        let most_bytes = std::mem::replace(&mut self.most_bytes, u64::MAX);
-        let is_full = std::mem::take(&mut self.is_full);
         let content = Span { at: self.from, bytes: self.next() - self.from };
         if let Some(seen) = seen {
             self.seen = Some(Span { at: self.next(), bytes: seen.len() as u64 });
-            self.put(&[seen]);
+            self.put_always(&[seen]);
         }
         // A standing belongs to the latest run, so that of an earlier run does not remain.
         let standing = std::mem::take(&mut self.standing);
         let standing_at = Span { at: self.next(), bytes: standing.len() as u64 };
-        self.put(&[&standing]);
+        self.put_always(&[&standing]);
         if let Some((of, seen)) = later_sets.zip(self.later_seen.take()) {
             self.later_seen_at = Some((of, Span { at: self.next(), bytes: seen.len() as u64 }));
-            self.put(&[&seen]);
+            self.put_always(&[&seen]);
         }
         if let Some(opened) = self.opened.take() {
             self.opened_at = Some(Span { at: self.next(), bytes: 16 + opened.len() as u64 });
-            self.put(&[&digest(&HashKey::new(former.key), &opened), &opened]);
+            self.put_always(&[&digest(&HashKey::new(former.key), &opened), &opened]);
         }
         if self.parts > 0 {
             let (image, read_at, parts, names) = (image.to_owned(), read_at.to_owned(), self.parts, self.names);
@@ -150,7 +156,7 @@ impl Writer {
         };
         let json = serde_json::to_vec(&head).map_err(|error| unwritable(path)(error.into()))?;
         let head = Span { at: self.next(), bytes: json.len() as u64 };
-        self.put(&[&json]);
+        self.put_always(&[&json]);
         self.flush();
         // Nothing is written after an error: a list of contents must not name what is not there.
         if let Some(error) = &self.error {
@@ -168,7 +174,7 @@ impl Writer {
             file.sync_data()
         };
         write().map_err(unwritable(path))?;
-        (self.sequence, self.most_bytes, self.is_full) = (slot.sequence, most_bytes, is_full);
+        self.sequence = slot.sequence;
         Ok(())
     }
 

@@ -263,9 +263,11 @@ impl Compressed {
         self.losses.get(next).copied().filter(|end| *end - lost < at.saturating_add(length))
     }
 
-    /// The index; `None` if the file has damage.
+    /// The index; `None` if the file has damage, or records that were not read and found sound.
     pub(super) fn sound_entries(&self) -> Option<&[Entry]> {
-        (self.losses.is_empty() && self.lost_end.is_none() && self.is_whole).then_some(&self.entries)
+        let mut entries = self.entries.iter().enumerate();
+        let is_sound = entries.all(|(number, entry)| entry.is(Entry::LITERAL) || self.is_sound(number));
+        (is_sound && self.losses.is_empty() && self.lost_end.is_none() && self.is_whole).then_some(&self.entries)
     }
 
     /// Whether the index came from a hint, and some record was not as the index says, or not sound.

@@ -150,9 +150,9 @@ impl Hints {
 }
 
 impl BackupPages {
-    /// What opening this full backup has found, for a later opening of the same files; `None` if opening it again is
-    /// cheap, or if the backup has damage or several sets.
-    pub fn hints(&self) -> Option<Vec<u8>> {
+    /// What opening this full backup has found, for a later opening of the same files, after all of it was read; `None` if
+    /// opening it again is cheap, if there are more than `most_bytes` bytes, or if the backup has damage or several sets.
+    pub fn hints(&self, most_bytes: u64) -> Option<Vec<u8>> {
         let [set] = self.sets.as_slice() else { return None };
         let guid = set.guid.as_ref().filter(|_| set.kind == SetKind::Full)?;
         let is_whole = self.damage.is_empty() && self.missing_stripes == 0 && self.undescribed.is_empty();
@@ -170,6 +170,9 @@ impl BackupPages {
                 None => (media.length(), &[][..]),
             };
             has_index |= !entries.is_empty();
+            if bytes.len() as u64 + size_of_val(entries) as u64 > most_bytes {
+                return None;
+            }
             put(length, &mut bytes);
             put(entries.len() as u64, &mut bytes);
             entries.iter().for_each(|entry| put(entry.to_bits(), &mut bytes));
@@ -181,6 +184,9 @@ impl BackupPages {
                 for layer in &file.layers {
                     let region = u16::try_from(layer.region).ok()?;
                     for (extent, count, tape, at) in layer.known()? {
+                        if (bytes.len() + places.len() + Place::BYTES) as u64 > most_bytes {
+                            return None;
+                        }
                         places.extend(file.file_id.to_le_bytes());
                         places.extend(region.to_le_bytes());
                         places.extend(extent.to_le_bytes());

@@ -182,10 +182,13 @@ impl Shelf {
         read.ok()
     }
 
-    /// Writes blocks that were not used for the longest time, until the others fit into memory.
+    /// Writes blocks that were not used for the longest time, until the others fit into memory. If blocks cannot be written,
+    /// those that differ from the file stay in memory.
     fn make_room(&self, state: &mut State) {
-        while state.cached.len() > self.0.most_blocks && !state.cannot_write {
-            let oldest = state.cached.iter().min_by_key(|(_, cached)| cached.used).map(|(id, _)| *id);
+        while state.cached.len() > self.0.most_blocks {
+            let may_go = |cached: &Cached| !(state.cannot_write && cached.is_changed);
+            let of_memory = state.cached.iter().filter(|(_, cached)| may_go(cached));
+            let oldest = of_memory.min_by_key(|(_, cached)| cached.used).map(|(id, _)| *id);
             let Some((id, cached)) = oldest.and_then(|id| state.cached.remove_entry(&id)) else { return };
             if !cached.is_changed {
                 continue;
@@ -232,10 +235,12 @@ impl Shelf {
     fn forget(&self, list: u64) {
         let mut state = self.state();
         state.cached.retain(|(of, _), _| *of != list);
-        let mut from = state.places.split_off(&(list, 0));
-        let mut later = from.split_off(&(list + 1, 0));
-        state.places.append(&mut later);
-        from.into_values().for_each(|place| state.free(place));
+        let gone: Vec<BlockId> = state.places.range((list, 0)..(list + 1, 0)).map(|(id, _)| *id).collect();
+        for id in gone {
+            if let Some(place) = state.places.remove(&id) {
+                state.free(place);
+            }
+        }
     }
 }
 
@@ -441,6 +446,12 @@ impl Blocks {
 
     fn edit<T: Entry>(&mut self, places: impl Iterator<Item = usize>, mut change: impl FnMut(usize, T) -> T) {
         self.version += 1;
+        // The block that this thread remembers is out of date now, and would have to be copied.
+        RECENT.with_borrow_mut(|recent| {
+            if let Some(lane) = recent.get_mut(self.list as usize % LANES) {
+                lane.take_if(|recent| recent.list == self.list);
+            }
+        });
         let mut open: Option<(usize, Vec<u8>, bool)> = None;
         for at in places {
             let (number, within) = self.place::<T>(at);

@@ -9,7 +9,7 @@ use format::PageId;
 use sums::CheckSums;
 use sums::wire::{Output, SumsError, Wire};
 
-use super::{Change, Part, PartKey, bounds_head, head_of};
+use super::{Change, Part, PartKey, bounds_head, head_of, most_stood};
 use crate::checks::Sums;
 use crate::sweep::check_list::Swept;
 use crate::sweep::context::Context;
@@ -119,7 +119,10 @@ impl<M: Fn(&Change<'_>, u16, u32, u32) -> usize + Sync> Keeper<Sums> for Keeping
         let at = (range.file_id, range.first);
         // What the first run keeps need not be noted, and would be much.
         if let Some(part) = part.as_ref().filter(|_| self.change.ledger.runs() > 0) {
-            self.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(at, part.key);
+            let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+            if keys.len() < most_stood(context) {
+                keys.insert(at, part.key);
+            }
         }
         let (part, own) = match part {
             Some(part) => (Some((part, swept)), None),

@@ -22,6 +22,8 @@ use crate::sweep::settled::Verified;
 pub(super) struct Standing {
     /// A digest of the identity of the later sets' files.
     pub(super) later: Option<Digest>,
+    /// A digest of the conditions of the run.
+    pub(super) globals: Digest,
     /// The ranges whose sums do not come from a part of the first run: their parts, if they have any.
     parts: BTreeMap<(u16, u32), Stood>,
     /// The non-leaf pages that must be compared with their children again.
@@ -46,9 +48,14 @@ struct Stood {
 const STANDING: &[u8] = b"standing of a run";
 
 impl Standing {
-    /// Nothing but the identity of the later sets' files.
-    pub(super) fn of(later: Option<Digest>) -> Self {
-        Self { later, ..Self::default() }
+    /// Nothing but the identity of the later sets' files and the conditions of the run.
+    pub(super) fn of(later: Option<Digest>, globals: Digest) -> Self {
+        Self { later, globals, ..Self::default() }
+    }
+
+    /// The number of ranges that were noted.
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
     }
 
     /// Notes the part of a range, or that it has none.
@@ -86,7 +93,7 @@ impl Standing {
     }
 
     fn put(&self, to: &mut Output<'_>) -> Result<(), SumsError> {
-        self.later.write(to)?;
+        (self.later, self.globals).write(to)?;
         (self.parts.len() as u64).write(to)?;
         for Stood { key, is_kept, mask } in self.parts.values() {
             to.put(&key.to_bytes())?;
@@ -100,7 +107,7 @@ impl Standing {
     /// Reads the output of [`Self::written`].
     pub(super) fn read(context: &Context<'_>, mut bytes: &[u8]) -> Result<Self, SumsError> {
         let mut from = Input::new(&context.hash, STANDING, (context.space, 0), &mut bytes);
-        let later = Wire::read(&mut from)?;
+        let (later, globals) = Wire::read(&mut from)?;
         let mut parts = BTreeMap::new();
         for _ in 0..u64::read(&mut from)? {
             let key = PartKey::from_bytes(&from.array::<{ PartKey::BYTES }>()?);
@@ -111,6 +118,6 @@ impl Standing {
         }
         let (open, values) = Wire::read(&mut from)?;
         from.finish()?;
-        Ok(Self { later, parts, open, values, is_void: false })
+        Ok(Self { later, globals, parts, open, values, is_void: false })
     }
 }

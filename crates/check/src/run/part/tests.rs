@@ -4,6 +4,7 @@ use sums::HashKey;
 
 use super::*;
 use crate::basis::progress::Silent;
+use crate::basis::tallies::UnreadPages;
 use crate::run::facts::tests::{database_of_lab, said};
 use crate::run::settle;
 use crate::sweep::check_list::Swept;
@@ -216,10 +217,17 @@ fn maps_that_cannot_be_written_stay_in_memory_and_with_maps_that_are_lost_nothin
             let mut findings = FindingCollector::new(1 << 20, context.space);
             findings.push(Finding::new(&registry::PAGE_IO).page(PageId::new(1, 300)));
             let sums = Swept::new(checks, context.units.list().len()).sums;
-            let settled = settle::settle(context, (checks, &sums), findings, &mut Coverage::default());
+            let mut coverage = Coverage::default();
+            let settled = settle::settle(context, (checks, &sums), findings, &mut coverage);
             assert_eq!(context.survey.has_missed(), is_lost);
+            // Pages in use may have been taken for free ones, so no range counts as read.
+            let (not_verified, _) = coverage.into_lists();
+            let is_said =
+                not_verified.iter().any(|entry| entry.limit == &limits::DEMOTED_MAPS_LOST && entry.what == "pages");
+            let are_read = read_ranges::read_ranges(context, &UnreadPages::default()).iter().any(|range| range.is_read);
+            assert_eq!((is_said, are_read), (is_lost, !is_lost));
             let demoted = settled.demoted.into_iter().next();
-            demoted.is_some_and(|finding| finding.demoted_by == Some(&limits::DEMOTED_MAPS))
+            demoted.is_some_and(|finding| finding.demoted_by == Some(&limits::DEMOTED_MAPS_LOST))
         })
     };
     assert!(!is_demoted(false) && is_demoted(true));

@@ -75,6 +75,9 @@ limits! {
     DEMOTED_MAPS = "demoted.maps", Unreadable, "messages",
         "allocation pages could not be read: it is unknown which pages are in use, and which objects own these pages",
         action READ_AGAIN;
+    DEMOTED_MAPS_LOST = "demoted.maps-lost", NotGiven, "messages",
+        "allocation maps could not be read back from a temporary file: it is unknown which pages are in use, and which objects own these pages",
+        action "Use another folder for temporary files (--temp-dir), or allow more memory (--memory).";
     DEMOTED_CATALOG = "demoted.catalog", Unreadable, "messages",
         "part of the catalog could not be read: it is unknown which objects own the pages",
         action READ_AGAIN;
