@@ -493,7 +493,7 @@ impl<'c> Change<'c> {
         let mut states = States::of(self.context, self.range_pages);
         run.progress.phase("merge", 0);
         self.each_group(|of_run, translation, group| {
-            self.fitting(&group.keys().to_vec(), (of_run, translation.is_some()), &mut states);
+            self.fitting(group.keys(), (of_run, translation.is_some()), &mut states);
             Ok(())
         })?;
         Ok(states)
