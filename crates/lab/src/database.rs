@@ -11,6 +11,9 @@ use crate::ids::GAM_INTERVAL;
 use crate::page::Lsn;
 use crate::space::{ALLOCATED, IAM_PAGE, MIXED, Space};
 
+/// The most pages of a file: 1,000 GAM intervals.
+pub const MOST_FILE_PAGES: u32 = GAM_INTERVAL * 1000;
+
 /// The files and tables of a written database.
 #[derive(Clone, Debug)]
 pub struct Written {
@@ -25,6 +28,17 @@ pub struct Written {
 /// Writes the database into a folder. The files must not exist yet.
 pub fn write(description: &Description, folder: &Path) -> Result<Written, LabError> {
     Ok(write_tables(description, folder, &folder.display().to_string(), 1)?.written)
+}
+
+/// Refuses a file with too many pages.
+fn refuse_long(files: &[PathBuf], pages: &[u32]) -> Result<(), LabError> {
+    let long = files.iter().zip(pages).find(|(_, pages)| **pages > MOST_FILE_PAGES);
+    long.map_or(Ok(()), |(file, _)| {
+        Err(LabError::Description(format!(
+            "{} would have more than {MOST_FILE_PAGES} pages (3,900 GB); spread the tables over more files",
+            file.display()
+        )))
+    })
 }
 
 /// A written database with what its tables consist of.
@@ -113,9 +127,7 @@ pub(crate) fn write_tables(
     catalogue.describe_files(&entries, log_files);
     let (first_units, system) = catalogue.write(&mut space, &mut ids)?;
     let pages = space.sizes(description.least_pages);
-    if pages.iter().any(|&pages| pages > GAM_INTERVAL * 1000) {
-        return Err(LabError::Description("a file would be longer than two terabytes".to_owned()));
-    }
+    refuse_long(&files, &pages)?;
     for (index, &group) in groups.iter().enumerate() {
         fixed::write_header(&mut space.disk, description, (index, group), &names[index], pages[index])?;
     }

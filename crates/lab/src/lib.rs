@@ -52,7 +52,7 @@ mod values;
 mod version;
 pub mod workload;
 
-pub use database::{Written, write};
+pub use database::{MOST_FILE_PAGES, Written, write};
 pub use description::Description;
 pub use disk::LabError;
 pub use ids::PageId;

@@ -11,7 +11,7 @@ use std::{fs, io};
 
 use ::lab::backup::{BackupOptions, Base, Container, Set};
 use ::lab::damage::Kind;
-use ::lab::{Description, PageVerify, Version, Written};
+use ::lab::{Description, MOST_FILE_PAGES, PageVerify, Version, Written};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use format::page::PAGE_BYTES;
@@ -212,8 +212,8 @@ pub(crate) struct NewArguments {
     /// Size of each data file; space without data is not written, so the files are sparse
     ///
     /// Only data and allocation maps need space on disk: 140 MB for each TB.
-    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
-    file_size: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = file_size)]
+    file_size: Option<u32>,
 
     /// With --file-size: reserve most extents for tables, without pages in use, as after a large delete
     #[arg(long, requires = "file_size")]
@@ -300,8 +300,12 @@ fn with_files(mut description: Description, files: u16) -> Description {
     description
 }
 
-/// More pages than a file can have: the lab refuses to write them.
-const MOST_PAGES: u64 = 1 << 31;
+/// Parses the size of a data file.
+fn file_size(text: &str) -> Result<u32, String> {
+    let pages = size::bytes(text)? / PAGE_BYTES as u64;
+    let fits = u32::try_from(pages).ok().filter(|pages| *pages <= MOST_FILE_PAGES);
+    fits.ok_or_else(|| "a data file of the lab can have at most 3900GB; use more --files".to_owned())
+}
 
 /// Maximum number of tables to list; further tables are only counted.
 const MOST_LISTED: usize = 50;
@@ -417,8 +421,8 @@ fn new(arguments: &NewArguments) -> Result<u8, Failure> {
             Verify::None => PageVerify::None,
         };
     }
-    if let Some(bytes) = arguments.file_size {
-        description.least_pages = (bytes / PAGE_BYTES as u64).min(MOST_PAGES) as u32;
+    if let Some(pages) = arguments.file_size {
+        description.least_pages = pages;
         description.tables.iter_mut().for_each(|table| table.has_reserve = arguments.reserve);
     }
     let written = write(&description, &arguments.dir)?;
