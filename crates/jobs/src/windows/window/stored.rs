@@ -19,7 +19,7 @@ use crate::host::warn;
 use crate::keep::parts_beside;
 use crate::request::Request;
 use crate::spread::evidence::Evidence;
-use crate::spread::make::{plan_of, refuse_many};
+use crate::spread::make::{plan_of, refuse_lost, refuse_many};
 use crate::spread::{Common, Opened, Planned, What};
 use crate::version::BUILD;
 
@@ -170,6 +170,7 @@ impl NewPlan<'_> {
         let bytes = request.windows.range.0;
         let ranges = sweeper.ranges((bytes / PAGE_BYTES as u64).max(1));
         refuse_many("--range", bytes, ranges.len())?;
+        refuse_lost(sweeper)?;
         let audit = prepared.options.log_audit.as_deref();
         let bytes =
             audit.map(|audit| check::part::write_audit(self.key, audit)).transpose().map_err(Failure::unable)?;
