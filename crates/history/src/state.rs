@@ -1,7 +1,7 @@
 //! The state of a database in one word, with a reason if the database is not sound. All outputs of the program take the
 //! word from here.
 
-use findings::registry::limits::{WINDOW_OPEN, WINDOW_TABLE_OPEN};
+use findings::registry::limits::{WINDOW_CONTAINER_OPEN, WINDOW_OPEN, WINDOW_TABLE_OPEN};
 use rusqlite::Row;
 
 /// A copy of a database.
@@ -19,8 +19,8 @@ pub struct SourceRow {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DatabaseState {
     /// `corrupt` if the database has open findings, or the newest run over one of its copies had findings. `sound` if
-    /// every copy was proven to be sound: the newest run that covered the whole copy in full depth was complete, and
-    /// nothing later contradicts this run. Otherwise `unknown`.
+    /// every copy was proven to be sound: the newest run that covered the whole copy in full depth was complete, or windows
+    /// have closed each of its tables, and nothing later contradicts this. Otherwise `unknown`.
     pub word: &'static str,
     /// Why the word is `unknown`.
     pub why: Option<String>,
@@ -53,31 +53,36 @@ pub(crate) fn is_same_place(run: &str, failed: &str) -> String {
 /// Returns the SQL common table expressions that follow WITH. The last one is `worst`, which lists the copies of each
 /// database. Place 1 is the worst copy.
 ///
-/// If a check is spread over several time windows, its runs do not count until the whole image is read. However, a run
-/// that could not read something counts at once. A failed run makes the state of a copy worse if it was asked to check
+/// If a check is spread over several time windows, its runs do not count until the whole image is read, or until each
+/// table was closed in one of them. However, a run that could not read something counts at once. A failed run makes the state of a copy worse if it was asked to check
 /// the same files as the newest run of this copy, on the same machine. The failed run is ignored after a later full
 /// check of the copy.
 pub(crate) fn parts() -> String {
     let is_here = is_same_place("r.paths", "f.paths");
     let is_again = has_file("q.paths", "f.paths");
     // The IDs of the limits that a check reports for the ranges that it will read in later time windows.
-    let [open, table_open] = [WINDOW_OPEN.id, WINDOW_TABLE_OPEN.id];
+    let [open, table_open, container_open] = [WINDOW_OPEN.id, WINDOW_TABLE_OPEN.id, WINDOW_CONTAINER_OPEN.id];
     let is_full = "r.command = 'CHECKDB' AND instr(r.options, '\"physical_only\":true') = 0
         AND instr(r.options, '\"no_index\":true') = 0";
     format!(
         "ended AS MATERIALIZED (
              SELECT r.id, i.source, r.complete, {is_full} AS is_full, r.complete = 0 AND r.exit_status & 4 = 0 AND EXISTS (
                  SELECT 1 FROM not_verified v WHERE v.run = r.id AND v.limit_id IN ('{open}', '{table_open}')
-             ) AS is_open
+             ) AS is_open, NOT EXISTS (
+                 SELECT 1 FROM not_verified v WHERE v.run = r.id AND v.limit_id NOT IN ('{table_open}', '{container_open}')
+             ) AS is_by_table
              FROM run r JOIN image i ON i.id = r.image WHERE r.error IS NULL
          ),
          ran AS MATERIALIZED (
              SELECT source, max(id) AS newest, max(CASE WHEN complete = 0 AND NOT is_open THEN id END) AS incomplete,
-                 max(CASE WHEN is_full AND NOT is_open THEN id END) AS whole
+                 max(CASE WHEN is_full AND NOT is_open THEN id END) AS whole,
+                 max(CASE WHEN is_full AND is_open THEN id END) AS opened,
+                 max(CASE WHEN is_full AND is_open AND is_by_table THEN id END) AS by_table
              FROM ended GROUP BY source
          ),
          newest AS MATERIALIZED (
-             SELECT a.source, r.id, r.findings, a.whole, a.incomplete FROM ran a JOIN run r ON r.id = a.newest
+             SELECT a.source, r.id, r.findings, a.whole, a.incomplete,
+                 a.by_table = a.opened AND a.by_table > max(coalesce(a.whole, 0), coalesce(a.incomplete, 0)) AS is_by_table FROM ran a JOIN run r ON r.id = a.newest
          ),
          failed AS MATERIALIZED (
              SELECT host, id, paths FROM (
@@ -95,11 +100,24 @@ pub(crate) fn parts() -> String {
              )
              GROUP BY n.source
          ),
+         unproven AS MATERIALIZED (
+             SELECT n.source FROM newest n JOIN source s ON s.id = n.source WHERE n.is_by_table AND (EXISTS (
+                 SELECT 1 FROM object o JOIN relation e ON e.object = o.id LEFT JOIN image i ON i.id = e.image
+                 WHERE o.database = s.database AND (e.verdict <> 'sound' OR e.closed_at IS NULL OR i.source IS NOT s.id)
+             ) OR EXISTS (
+                 SELECT 1 FROM coverage c
+                 WHERE c.database = s.database AND c.depth = 'full' AND c.pages_in_use > 0 AND c.read_at IS NULL
+             ) OR NOT EXISTS (
+                 SELECT 1 FROM object o JOIN relation e ON e.object = o.id WHERE o.database = s.database
+             ))
+         ),
          unsolved AS MATERIALIZED (SELECT source, count(*) AS findings FROM finding WHERE life <> 'gone' GROUP BY source),
          copy AS (
              SELECT s.database, s.id AS source, n.id AS run, t.failure, CASE
                  WHEN u.findings > 0 OR n.findings > 0 THEN 0
                  WHEN t.failure IS NOT NULL THEN 1
+                 WHEN n.is_by_table AND n.source NOT IN (SELECT source FROM unproven) THEN 9
+                 WHEN n.whole IS NULL AND n.is_by_table THEN 6
                  WHEN n.whole IS NULL THEN 2
                  WHEN w.complete = 0 THEN 3
                  WHEN n.incomplete > n.whole THEN 4
@@ -139,6 +157,7 @@ pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<DatabaseState> {
             Some(part_of(command.as_deref().unwrap_or_default(), is_physical == Some(true), has_no_index == Some(true)))
         }
         Some(3) => Some("the last full check was incomplete".to_owned()),
+        Some(6) => Some("windows have not closed every table yet".to_owned()),
         Some(4) => Some("a run after the last full check was incomplete".to_owned()),
         Some(_) => Some("not checked in full since its last finding was gone".to_owned()),
     };
@@ -293,6 +312,53 @@ mod tests {
         run(&connection, 1, ("CHECKDB", FULL), false, 0);
         window();
         assert_eq!(state(folder.path()).1, "the last full check was incomplete");
+    }
+
+    #[test]
+    fn a_database_of_which_windows_have_closed_every_table_is_sound() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = history(folder.path());
+        let window = |also: &[&str]| {
+            run(&connection, 1, ("CHECKDB", FULL), false, 0);
+            for limit in [&["window.table-open", "window.container-open"], also].concat() {
+                let left = "INSERT INTO not_verified SELECT max(id), ?1, 'pages', '', 'not given', 7 FROM run";
+                connection.execute(left, [limit]).unwrap();
+            }
+        };
+        let change = |sql: &str| connection.execute_batch(sql).unwrap();
+        const SOUND: &str = "sound";
+        const OPEN: &str = "windows have not closed every table yet";
+        let said = || {
+            let (word, why, _) = state(folder.path());
+            if word == SOUND { SOUND.to_owned() } else { why }
+        };
+        window(&[]);
+        assert_eq!(said(), OPEN, "nothing is listed");
+        change(
+            "INSERT INTO object VALUES (1, 1, 5, 1, 1, 'U', 'dbo', 'a', ''), (2, 1, 5, 2, 1, 'U', 'dbo', 'a', 'i');
+             INSERT INTO relation (object, kind, looked_at, closed_at, image, verdict) VALUES
+                 (1, 'unit', '2026-01-01', '2026-01-01', 1, 'sound'), (2, 'unit', '', NULL, 1, 'not verified');
+             INSERT INTO coverage (database, file, first, depth, pages, pages_in_use, read_at, image, evidence)
+                 VALUES (1, 1, 0, 'full', 9, 9, '2026-01-01', 1, 'read')",
+        );
+        assert_eq!(said(), OPEN, "one of two is closed");
+        change("UPDATE relation SET verdict = 'sound', closed_at = '2026-01-02' WHERE object = 2");
+        assert_eq!(said(), SOUND);
+        change("UPDATE coverage SET read_at = NULL");
+        assert_eq!(said(), OPEN, "some pages were never read");
+        change("UPDATE coverage SET read_at = '2026-01-01'; UPDATE relation SET image = 2 WHERE object = 1");
+        assert_eq!(said(), OPEN, "the table of another copy was closed");
+        change("UPDATE relation SET image = 1 WHERE object = 1");
+        window(&["catalog.gap"]);
+        assert_eq!(said(), "not read completely yet", "the window could not verify something else");
+        window(&[]);
+        assert_eq!(said(), SOUND);
+        run(&connection, 1, ("CHECKDB", FULL), false, 0);
+        assert_eq!(said(), "the last full check was incomplete");
+        window(&[]);
+        assert_eq!(said(), SOUND, "every table was closed, and the windows have gone on");
+        run(&connection, 1, ("CHECKDB", FULL), true, 2);
+        assert_eq!(state(folder.path()).0, "corrupt");
     }
 
     #[test]
