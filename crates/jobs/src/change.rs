@@ -11,13 +11,14 @@ use std::time::SystemTime;
 use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
 use check::part::digest;
-use findings::{ByChange, Change, Options, Report};
+use findings::{ByChange, Change, Options, Report, Scope};
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
 use serde::{Deserialize, Serialize};
 use source::backup::{Hints, SetKind, UsedSet};
 use source::{BackupPages, PageSource, storage};
+use twox_hash::XxHash64;
 
 use crate::failure::Failure;
 use crate::host::warn;
@@ -53,6 +54,8 @@ pub(crate) struct Base {
     database: String,
     /// The set for people: its kind, and when it finished.
     label: String,
+    /// The objects to which the windows are confined, see [`scope_name`]; empty for the whole database.
+    scope: String,
     files: Vec<FileIdentity>,
     /// The largest size of the ledger.
     most_bytes: u64,
@@ -158,6 +161,8 @@ pub(crate) struct Opened<'a> {
     later: Vec<FileIdentity>,
     pages: &'a BackupPages,
     history: &'a Path,
+    /// The path of the ledger.
+    path: PathBuf,
 }
 
 impl<'a> Opened<'a> {
@@ -175,7 +180,7 @@ impl<'a> Opened<'a> {
                 .map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
         };
         let path = path_of(history, &guid);
-        let base = || Base::of(full, before, (&guid, pages), asked);
+        let base = || Base::of(full, before, (&guid, pages), (asked, &Scope::Database));
         if request.only_by_change.is_some() && !path.exists() {
             return Ok(None);
         }
@@ -189,14 +194,14 @@ impl<'a> Opened<'a> {
             true => former(&path, &base()?, asked)?,
             false => fresh(request, &path, base()?)?,
         };
-        Ok(Some(Self::with((ledger, !is_used), before, pages, history)))
+        Ok(Some(Self::with((ledger, !is_used, path), before, pages, history)))
     }
 
     /// Opens the ledger of the base for a window of time, or makes one. An error says why there can be none.
     pub(crate) fn in_window(
         request: &Request,
         (history, before): (&'a Path, &Before),
-        input: &'a Input,
+        (input, scope): (&'a Input, &Scope),
     ) -> Result<Self, String> {
         let Input::Backups(backups) = input else {
             return Err("--keep-parts keeps the sums of backups only".to_owned());
@@ -205,8 +210,8 @@ impl<'a> Opened<'a> {
         let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
         let full = full.and_then(|set| Some((set, set.guid.clone()?)));
         let (full, guid) = full.ok_or("the backups do not begin with a full backup that has an ID")?;
-        let path = path_of(history, &guid);
-        let base = Base::of(full, before, (&guid, pages), request.keep_parts)?;
+        let path = path_in_scope(history, &guid, scope);
+        let base = Base::of(full, before, (&guid, pages), (request.keep_parts, scope))?;
         let kept = if path.exists() { Some(former(&path, &base, request.keep_parts)) } else { None };
         let (ledger, is_new) = match kept {
             Some(Ok(ledger)) => (ledger, false),
@@ -217,11 +222,11 @@ impl<'a> Opened<'a> {
                 (fresh(request, &path, base)?, true)
             }
         };
-        Ok(Self::with((ledger, is_new), before, pages, history))
+        Ok(Self::with((ledger, is_new, path), before, pages, history))
     }
 
     fn with(
-        (mut ledger, is_new): (Ledger<Base>, bool),
+        (mut ledger, is_new, path): (Ledger<Base>, bool, PathBuf),
         before: &Before,
         pages: &'a BackupPages,
         history: &'a Path,
@@ -232,7 +237,7 @@ impl<'a> Opened<'a> {
         };
         let later_sets = later.as_ref().and_then(digest_of);
         ledger.of_later_sets(later_sets);
-        Self { ledger, is_new, later: later.unwrap_or_default(), pages, history }
+        Self { ledger, is_new, later: later.unwrap_or_default(), pages, history, path }
     }
 
     /// Whether nothing was kept before.
@@ -242,7 +247,7 @@ impl<'a> Opened<'a> {
 
     /// Removes the ledger, which cannot be used. Returns its path.
     pub(crate) fn remove(self) -> io::Result<PathBuf> {
-        let path = path_of(self.history, &self.ledger.base().set);
+        let path = self.path.clone();
         // On Windows, a file that is open cannot be removed.
         drop(self);
         fs::remove_file(&path).map(|()| path)
@@ -344,7 +349,7 @@ impl<'a> Opened<'a> {
         let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
         let kept = self.ledger.runs().fold(0, |kept: u64, run| kept.saturating_add(run.parts));
         let most_kept = |times: u64| kept > ranges.saturating_mul(times);
-        let path = path_of(self.history, &self.ledger.base().set);
+        let path = self.path.clone();
         let later = write_seen(&self.ledger.key(), &self.pages.seen_of_later()).unwrap_or_default();
         let had_room = self.keep(request, started, (seen.as_deref(), None, later));
         if (most_kept(MOST_KEPT) || !had_room && most_kept(1))
@@ -363,19 +368,18 @@ impl<'a> Opened<'a> {
         }
         let image = self.image();
         let most_bytes = request.keep_parts.unwrap_or(self.ledger.base().most_bytes);
-        let path = path_of(self.history, &self.ledger.base().set);
         let kept = self.ledger.commit(image, history::time::text(started), seen);
         match &kept {
             Ok(true) => {}
             Ok(false) => warn(format!(
                 "{}: {} hold only a part of the sums; later checks read the other pages again. Give --keep-parts more",
-                path.display(),
+                self.path.display(),
                 size::text(most_bytes)
             )),
             Err(error) => warn(format!("{error}; the next check reads all pages again")),
         }
         if let Some(most_bytes) = request.keep_parts {
-            remove_oldest(self.history, &path, most_bytes);
+            remove_oldest(self.history, &self.path, most_bytes);
         }
         !matches!(kept, Ok(false))
     }
@@ -387,7 +391,7 @@ impl Base {
         full: &UsedSet,
         before: &Before,
         (guid, pages): (&str, &BackupPages),
-        most_bytes: Option<u64>,
+        (most_bytes, scope): (Option<u64>, &Scope),
     ) -> Result<Self, String> {
         let files = full.paths.iter().map(|path| before.of_path(path).ok_or_else(|| changed(path)));
         let mut files = files.collect::<Result<Vec<_>, _>>()?;
@@ -397,6 +401,7 @@ impl Base {
             set: guid.to_owned(),
             database: pages.set().database.clone(),
             label: label(full),
+            scope: scope_name(scope),
             files,
             most_bytes: most_bytes.unwrap_or(u64::MAX),
         })
@@ -418,7 +423,8 @@ fn former(path: &Path, base: &Base, asked: Option<u64>) -> Result<Ledger<Base>, 
             false => format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display()),
         });
     }
-    if ledger.base().files.len() != base.files.len() || ledger.base().set != base.set {
+    let Base { set, scope, files, .. } = ledger.base();
+    if files.len() != base.files.len() || *set != base.set || *scope != base.scope {
         return Err("the ledger is that of another backup".to_owned());
     }
     Ok(ledger)
@@ -494,6 +500,26 @@ pub fn path_of(history: &Path, set: &str) -> PathBuf {
     parts_beside(history).join(name).with_extension(EXTENSION)
 }
 
+/// The objects to which windows are confined, as text; empty for the whole database.
+fn scope_name(scope: &Scope) -> String {
+    match scope {
+        Scope::Tables(objects) => {
+            let objects: Vec<String> = objects.iter().map(i32::to_string).collect();
+            format!("tables {}", objects.join(","))
+        }
+        Scope::Filegroup(filegroup) => format!("filegroup {filegroup}"),
+        Scope::Database | Scope::Allocation | Scope::Catalog => String::new(),
+    }
+}
+
+/// The path of the ledger of windows over some objects only. Their sums are of no use to other checks.
+fn path_in_scope(history: &Path, set: &str, scope: &Scope) -> PathBuf {
+    match scope_name(scope) {
+        name if name.is_empty() => path_of(history, set),
+        name => path_of(history, &format!("{set}-{:016x}", XxHash64::oneshot(0, name.as_bytes()))),
+    }
+}
+
 /// The ledgers beside a history, each with the time at which it was changed last and its size.
 fn ledgers(history: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
     let entries = fs::read_dir(parts_beside(history)).into_iter().flatten().flatten();
@@ -518,7 +544,7 @@ pub fn listed(history: &Path) -> Vec<LedgerRow> {
         Some(LedgerRow {
             database: base.database,
             set: base.set,
-            base: base.label,
+            base: if base.scope.is_empty() { base.label } else { format!("{}, {}", base.label, base.scope) },
             bytes,
             runs: runs.into_iter().map(|run| (run.image, run.read_at)).collect(),
             why_not,

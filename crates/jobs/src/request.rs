@@ -3,6 +3,7 @@
 
 mod moment;
 mod results;
+mod weights;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use crate::failure::Failure;
 
 pub use moment::{StopMoment, stop_moment};
 pub use results::{FormatChoice, ListenerOptions, NamingOptions, ResultOptions, Watch};
+pub use weights::{Weight, Weights};
 
 /// The default of `--spool-limit`.
 const SPOOL_LIMIT_BYTES: u64 = 100 << 30;
@@ -204,6 +206,8 @@ pub struct WindowOptions {
     pub range: RangeBytes,
     /// The name of the storage snapshot that is checked.
     pub image: Option<String>,
+    /// How the time is divided between databases and tables.
+    pub weights: Weights,
     /// For tests: the maximum number of ranges that a window reads.
     pub most_ranges: Option<u64>,
     /// The start of the run. The time limit of the window counts from here.

@@ -113,7 +113,7 @@ fn unknown(name: &str) -> Failure {
 }
 
 /// Splits `[schema].[name]` at its dots. Inside brackets, `]]` means `]`. `None` if a bracket is not closed.
-fn parts(text: &str) -> Option<Vec<String>> {
+pub(crate) fn parts(text: &str) -> Option<Vec<String>> {
     let mut parts = vec![String::new()];
     let mut rest = text.chars().peekable();
     let mut quoted = false;

@@ -48,6 +48,8 @@ pub struct Place<'a> {
     pub of: usize,
     /// The name of the database.
     pub name: &'a str,
+    /// Its part of the time that is left for this and the later databases, from 0 to 1.
+    pub share: f64,
     /// Whether other databases are checked at the same time.
     pub is_beside_others: bool,
 }

@@ -7,7 +7,7 @@ mod window;
 use std::time::{Duration, Instant, SystemTime};
 
 use catalog::Database;
-use findings::{RangeRead, Report};
+use findings::{RangeRead, Report, Scope};
 use history::outbox::{Event, Judge, Promise, Raised};
 use history::windows::promise::{self, Kept, Rhythm};
 use history::windows::{Known, Opening, pace::Pace};
@@ -51,7 +51,11 @@ pub fn refuse_options(request: &Request) -> Result<(), Failure> {
             "needs --history FILE, which records the pages read and the time; the file is created if it is missing";
         Err(Failure::usage(format!("{option} {text}")))
     };
+    let is_confined = !request.scope.table.is_empty() || request.scope.filegroup.is_some();
     match (windows.window, windows.within) {
+        (Some(_), _) if is_confined && request.keep_parts.is_none() => Err(Failure::usage(
+            "--window checks single tables or filegroups only table by table; add --keep-parts SIZE, the space for what windows have added up",
+        )),
         _ if has_history => Ok(()),
         (Some(_), _) => lacks("--window"),
         (None, Some(_)) => lacks("--within"),
@@ -74,10 +78,9 @@ fn ends(request: &Request, what: &What<'_>, length: Duration) -> Instant {
     let begun = request.windows.begun.unwrap_or_else(Instant::now);
     let all = begun.checked_add(length).unwrap_or(begun);
     let Some(place) = &what.place else { return all };
-    let left = u32::try_from((place.of + 1).saturating_sub(place.number)).unwrap_or(u32::MAX);
-    let share = u32::from(request.databases.max(1));
     let now = Instant::now();
-    let mine = all.saturating_duration_since(now) / left.max(1) * share;
+    let share = (place.share * f64::from(request.databases.max(1))).clamp(0.0, 1.0);
+    let mine = all.saturating_duration_since(now).mul_f64(share);
     now.checked_add(mine).unwrap_or(all).min(all)
 }
 
@@ -111,6 +114,11 @@ pub fn check<'i>(
             Ok(mut outcome) => {
                 let report = std::mem::take(&mut outcome.report);
                 return Ok((prepared, Windowed { report, outcome: Some(Box::new(outcome)) }));
+            }
+            Err(why) if prepared.options.scope != Scope::Database => {
+                return Err(Failure::unable(format!(
+                    "{why}; so windows cannot check single tables or filegroups of it"
+                )));
             }
             Err(why) => warn(format!("{why}; the windows check one image after another")),
         }
@@ -166,6 +174,8 @@ struct View {
     /// with --physical-only, because such a check verifies no cross-references.
     closed: Option<Kept>,
     changed: Changed,
+    /// Whether only some tables are checked.
+    is_confined: bool,
     now: i64,
 }
 
@@ -241,7 +251,17 @@ fn opening<'a>(
 }
 
 /// Decides whether the promises of `--within` about the database are kept.
-fn judged(request: &Request, report: &Report, outcome: Option<Box<Outcome>>, known: Known, changed: Changed) -> View {
+fn judged(
+    request: &Request,
+    report: &Report,
+    outcome: Option<Box<Outcome>>,
+    mut known: Known,
+    changed: Changed,
+) -> View {
+    let is_confined = report.options.scope != Scope::Database;
+    if let Some(outcome) = outcome.as_ref().filter(|_| is_confined) {
+        known.tables.retain(|table| outcome.has_table(table.object_id));
+    }
     let now = history::time::seconds(&history::time::text(SystemTime::now())).unwrap_or_default();
     let window = request.windows.window;
     let pace = outcome.as_ref().map_or_else(|| Pace::of(&known.windows), |outcome| outcome.pace);
@@ -275,7 +295,19 @@ fn judged(request: &Request, report: &Report, outcome: Option<Box<Outcome>>, kno
     let used = request.windows.begun.map(|begun| begun.elapsed()).unwrap_or_default();
     let span = |allowed| Span { used, allowed, is_interrupted: signals::is_raised() };
     let done = outcome.as_ref().and(window).map(span);
-    View { database: report.database.name.clone(), done, outcome, rhythm, known, within, read, closed, changed, now }
+    View {
+        database: report.database.name.clone(),
+        done,
+        outcome,
+        rhythm,
+        known,
+        within,
+        read,
+        closed,
+        changed,
+        is_confined,
+        now,
+    }
 }
 
 impl View {
@@ -302,6 +334,7 @@ impl View {
             read: self.read,
             closed: self.closed,
             changed: self.changed,
+            is_confined: self.is_confined,
             now: self.now,
         }
     }

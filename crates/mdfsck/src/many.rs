@@ -31,6 +31,7 @@ use side_by_side::side_by_side;
 pub(crate) fn run(arguments: &Request, choice: &SetChoice, plan: Plan) -> Result<u8, Failure> {
     let Plan { mut items, passed_over, notes } = plan;
     notes.iter().for_each(warn);
+    arguments.windows.weights.refuse_unknown(items.iter().map(|item| item.name.as_str()))?;
     if items.len() == 1
         && let Some(item) = items.pop()
     {
@@ -153,7 +154,8 @@ impl Run<'_> {
             Job::Files { .. } => None,
         };
         let is_beside_others = self.arguments.databases > 1;
-        let place = Place { number: number + 1, of: self.items.len(), name: &item.name, is_beside_others };
+        let share = self.share(number);
+        let place = Place { number: number + 1, of: self.items.len(), name: &item.name, share, is_beside_others };
         let what =
             What { named: &self.arguments.paths, choice: self.choice, sets, place: Some(place), spread: Spread::None };
         let arguments = arguments.of(item.paths.clone());
@@ -172,6 +174,13 @@ impl Run<'_> {
             Err(failure) if failure.needs_memory && !is_alone => Err(Stopped::NeedsMemory),
             Err(failure) => refuse(&failure, out),
         }
+    }
+
+    /// The part of the time of a window that a database gets of what is left for it and the later databases.
+    fn share(&self, number: usize) -> f64 {
+        let weight = |item: &Item| f64::from(self.arguments.windows.weights.of_database(&item.name));
+        let left: f64 = self.items.iter().skip(number).map(weight).sum();
+        self.items.get(number).map_or(1.0, |item| weight(item) / left)
     }
 
     /// Reports a database that cannot be checked, and returns its row.

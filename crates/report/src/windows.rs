@@ -98,6 +98,8 @@ pub struct WindowView<'a> {
     pub closed: Option<Kept>,
     /// The changes in the findings.
     pub changed: Changed,
+    /// Whether only some tables or filegroups are checked. The report then says nothing about reading all pages.
+    pub is_confined: bool,
     /// The current time, in seconds since 1970.
     pub now: i64,
 }
@@ -113,7 +115,7 @@ pub fn write(view: &WindowView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
 /// The lines of the report for people.
 pub fn lines(view: &WindowView<'_>) -> Vec<String> {
     let mut lines: Vec<String> = view.done.iter().map(|done| window(done, view)).collect();
-    lines.push(read(view));
+    lines.extend((!view.is_confined).then(|| read(view)));
     lines.extend(view.closed.map(|kept| closed(view, kept)));
     let Changed { new, confirmed, gone } = view.changed;
     lines.push(format!("Findings: {new} new, {confirmed} confirmed, {gone} gone."));
@@ -393,6 +395,7 @@ mod tests {
             read: Kept::Yes,
             closed: Some(Kept::Yes),
             changed: Changed { new: 1, confirmed: 2, gone: 1 },
+            is_confined: false,
             now: 20 * DAY,
         }
     }

@@ -254,6 +254,9 @@ pub fn run_by_change(
     progress: &dyn Progress,
     ledger: &dyn Ledger,
 ) -> Result<(Report, Reuse), NotByChange> {
+    if options.scope != Scope::Database {
+        return Err(NotByChange::Options("a check of some tables only"));
+    }
     refused(database, options)?;
     let watched = Watched::new(source);
     let (mut reuse, mut in_use, mut states, mut noted) = (Reuse::default(), Vec::new(), None, None);
@@ -332,7 +335,7 @@ fn joined(ranges: impl Iterator<Item = FileRange>) -> Vec<FileRange> {
 /// The option that makes a check need all pages; `None` if there is none.
 fn needs_all_pages(options: &Options) -> Option<&'static str> {
     let needs = [
-        (options.scope != Scope::Database, "a check of some tables only"),
+        (!options.scope.reads_pages(), "a check of the allocation or the catalog only"),
         (options.physical_only, "--physical-only"),
         (options.constraints, "--constraints"),
         (options.identities, "--identity"),

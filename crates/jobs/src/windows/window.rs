@@ -92,7 +92,12 @@ pub struct Outcome {
 impl Outcome {
     /// Whether all ranges of the image have been read, by this window and the earlier windows.
     pub fn is_closed(&self) -> bool {
-        self.left.is_empty()
+        self.left.is_empty() && (self.by_table.is_none() || self.done_bytes == self.all_bytes)
+    }
+
+    /// Whether this is one of the tables that the windows close.
+    pub(crate) fn has_table(&self, object_id: i32) -> bool {
+        self.tables.contains_key(&object_id)
     }
 
     /// Returns the dates at which ranges were read, and the lease of the window. The history needs both to record the

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use findings::registry::limits::{self, Limit};
-use jobs::request::RangeBytes;
+use jobs::request::{RangeBytes, Weight};
 use report::Columns;
 use source::backup::SetChoice;
 
@@ -142,7 +142,7 @@ pub(crate) struct WindowArguments {
     /// databases, they share the time. With --keep-parts, each run checks the newest backups although they have changed,
     /// and closes one table after another: it compares the links, keys and rows of all tables of which it knows every page.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
-    #[arg(conflicts_with_all = ["table", "filegroup", "alloc", "catalog", "batches"])]
+    #[arg(conflicts_with_all = ["alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,
 
     /// Promise that within this time, such as 14d, every page is read and every index and heap is verified; needs
@@ -165,6 +165,15 @@ pub(crate) struct WindowArguments {
     /// have changed.
     #[arg(long, value_name = "NAME", value_parser = image_name, help_heading = WINDOWS, requires = "window")]
     pub(crate) image: Option<String>,
+
+    /// Let the age of a table or database count N times, such as dbo.Orders=3, when windows decide what is next;
+    /// repeatable
+    ///
+    /// A name with a schema is that of a table: with --keep-parts, the table with the oldest proof is next, and each day
+    /// of a table of weight 3 counts as three. A name without a schema is that of a database: several databases share the
+    /// window, and a database of weight 3 gets three times the time of others.
+    #[arg(long, value_name = "NAME=N", value_parser = Weight::parse, help_heading = WINDOWS, requires = "window")]
+    pub(crate) weight: Vec<Weight>,
 
     /// For tests: the maximum number of ranges that a window reads.
     #[arg(long, hide = true, requires = "window")]

@@ -2,7 +2,7 @@
 
 use jobs::request::{
     Constraints, FormatChoice, ListenerOptions, NamingOptions, ProgressKind, RecoveryOptions, Request, ResultOptions,
-    RoomOptions, RunOptions, ScopeOptions, SnapshotOptions, StopOptions, WindowOptions,
+    RoomOptions, RunOptions, ScopeOptions, SnapshotOptions, StopOptions, Weights, WindowOptions,
 };
 use source::backup::SetChoice;
 
@@ -165,12 +165,13 @@ impl From<ProgressArgument> for ProgressKind {
 
 impl From<&WindowArguments> for WindowOptions {
     fn from(arguments: &WindowArguments) -> Self {
-        let WindowArguments { window, within, range, image, most_ranges } = arguments;
+        let WindowArguments { window, within, range, image, weight, most_ranges } = arguments;
         Self {
             window: *window,
             within: *within,
             range: *range,
             image: image.clone(),
+            weights: Weights(weight.clone()),
             most_ranges: *most_ranges,
             begun: None,
         }

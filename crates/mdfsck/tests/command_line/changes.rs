@@ -12,6 +12,7 @@ pub(super) fn with_changes() -> Vec<(&'static str, Test)> {
         ("pages that were not read keep their dates", dates),
         ("all pages are read if something does not fit, and one line says why", whole),
         ("windows close one table after another, whatever has changed", windows),
+        ("windows close single tables, and say nothing of others", single_tables),
         ("--reread reads pages again that were read too long ago", reread),
         ("watch proves differential and log backups by what changed", watched),
     ]
@@ -179,6 +180,58 @@ fn windows(folder: &Path) -> Result<(), Failed> {
     let rows: Vec<Value> = tables.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let is_proven = |row: &Value| row["is_sound"] == true && row["proven_at"].is_string() && row["read_at"].is_string();
     ensure(!rows.is_empty() && rows.iter().all(is_proven), tables)
+}
+
+fn single_tables(folder: &Path) -> Result<(), Failed> {
+    let made = ["lab", "chain", "c", "--sets", "full,diff", "--transactions", "40", "--seed", "5"];
+    ensure(mdfsck(folder, &made).status.success(), "no chain")?;
+    let paths = ["c/01_full.bak", "c/02_diff.bak"];
+    let (listed, _) = (text(&check(folder, &paths, &["--json"]).stdout), ());
+    let objects: Vec<Value> = listed
+        .lines()
+        .filter(|line| line.starts_with(r#"{"kind":"object""#))
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
+    let largest = objects.iter().filter(|object| object["object_id"].as_i64() > Some(100));
+    let largest = largest.max_by_key(|object| object["pages"].as_u64()).ok_or("no table")?;
+    let table =
+        format!("{}.{}", largest["schema"].as_str().ok_or("no schema")?, largest["table"].as_str().ok_or("no name")?);
+    for scope in [&["--table", table.as_str()][..], &["--filegroup", "PRIMARY"]] {
+        let whole = check(folder, &paths, &[scope, &["--json"]].concat());
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            let short = ["--window", "1h", "--most-ranges", "3", "--weight", &format!("{table}=3"), "--json"];
+            let output = check(folder, &paths, &[&KEEP[..], &short, scope].concat());
+            ensure(output.status.code() == Some(0), text(&output.stderr))?;
+            let done = window_line(&output)?["done"].take();
+            let said: Vec<String> = results(&output)
+                .lines()
+                .filter(|line| !line.starts_with(r#"{"kind":"window""#))
+                .map(str::to_owned)
+                .collect();
+            let is_open = said.iter().any(|line| line.contains("window.table-open"));
+            ensure(is_open != (done["is_closed"] == true), done.to_string())?;
+            if scope[0] == "--table" {
+                ensure(done["tables"] == 1, done.to_string())?;
+            }
+            if done["is_closed"] == true {
+                ensure(said.join("\n") == results(&whole), format!("{scope:?}, round {rounds}"))?;
+                break;
+            }
+            ensure(rounds < 60, "the windows never end")?;
+        }
+        ensure(rounds > 1, format!("{scope:?} needs several windows"))?;
+        let text_of = text(&check(folder, &paths, &[&KEEP[..], &WINDOW, scope, &["--format", "text"]].concat()).stdout);
+        ensure(text_of.contains("Closed: ") && !text_of.contains("\nRead: "), text_of)?;
+    }
+    let listed = text(&mdfsck(folder, &["history", "h.db", "ledgers"]).stdout);
+    ensure(listed.contains(", tables ") && listed.contains(", filegroup 1"), listed)?;
+    let without = check(folder, &paths, &["--history", "h.db", "--window", "1h", "--table", &table]);
+    ensure(without.status.code() == Some(8) && text(&without.stderr).contains("--keep-parts"), text(&without.stderr))?;
+    let unknown = check(folder, &paths, &[&KEEP[..], &WINDOW, &["--weight", "Nowhere=2"]].concat());
+    ensure(unknown.status.code() == Some(8), text(&unknown.stderr))?;
+    ensure(text(&unknown.stderr).contains("no database with this name is checked"), text(&unknown.stderr))
 }
 
 fn reread(folder: &Path) -> Result<(), Failed> {

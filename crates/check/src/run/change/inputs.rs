@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use findings::FileRange;
+use findings::{FileRange, Scope};
 use format::PageId;
 use format::allocation::EXTENT_PAGES;
 use sums::names::Names;
@@ -52,6 +52,12 @@ impl Inputs {
         boot.map(|boot| boot.version).hash(&mut to);
         database.has_version_store().hash(&mut to);
         (options.no_index, options.checks_purity(), options.extended_logical_checks).hash(&mut to);
+        // The objects of the scope: pages of others have no sums.
+        match &options.scope {
+            Scope::Tables(objects) => (1_u8, objects).hash(&mut to),
+            Scope::Filegroup(filegroup) => (2_u8, filegroup).hash(&mut to),
+            _ => {}
+        }
         to.digest()
     }
 

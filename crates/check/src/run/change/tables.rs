@@ -50,7 +50,7 @@ impl Change<'_> {
         tables.into_values().collect()
     }
 
-    /// The units that own pages of a range, each with the number of its pages that are or may be in use.
+    /// The units in scope that own pages of a range, each with the number of its pages that are or may be in use.
     pub(super) fn owners(&self, range: FileRange, owners: &mut Vec<(Option<UnitIndex>, u64)>) {
         owners.clear();
         let Some(file) = self.context.survey.file(range.file_id) else { return };
@@ -61,7 +61,7 @@ impl Change<'_> {
                 Allocation::Free => false,
                 Allocation::Unknown => unit.is_some(),
             };
-            if !is_in_use {
+            if !is_in_use || !self.context.covers(unit) {
                 continue;
             }
             match owners.iter_mut().find(|(owner, _)| *owner == unit) {

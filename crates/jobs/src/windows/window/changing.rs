@@ -14,7 +14,7 @@ use history::{History, time};
 use report::windows::ByTable;
 
 use super::keeper::Keeper;
-use super::turns::Turns;
+use super::turns::{Ages, Turns};
 use super::{Outcome, Subject, Sweep, Terms};
 use crate::change::Opened;
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
     };
     let (mut forced, mut swept, mut ranges) = (Vec::new(), Swept::default(), 0);
     loop {
-        let mut opened = match Opened::in_window(request, (history, before), input) {
+        let mut opened = match Opened::in_window(request, (history, before), (input, &prepared.options.scope)) {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
@@ -196,6 +196,8 @@ struct Night<'a> {
     /// When each earlier run began, the latest first.
     runs: Vec<String>,
     turns: Turns,
+    /// The weights of tables, by object ID.
+    weights: BTreeMap<i32, u32>,
     order: RefCell<Vec<Turn>>,
     begun: Instant,
     /// The time that is kept for what follows the sweep: adding up takes about as long as finding what is kept.
@@ -226,6 +228,7 @@ impl<'a> Night<'a> {
             old: opened.ledger.runs().map(|run| is_old(&run.read_at)).collect(),
             runs: opened.ledger.runs().map(|run| run.read_at.clone()).collect(),
             turns: Turns::of_note(opened.ledger.note()),
+            weights: windows.weights.of_tables(&subject.prepared.database),
             order: RefCell::default(),
             begun: now,
             reserve: OnceCell::new(),
@@ -261,7 +264,11 @@ impl Schedule for Night<'_> {
     }
 
     fn order(&self, turns: Vec<Turn>) -> Vec<Turn> {
-        let order = self.turns.order((&self.proofs, &self.runs), turns);
+        let seconds = |date: &str| time::seconds(date).unwrap_or_default();
+        let now = seconds(&self.started);
+        let since = |date: &str| now.saturating_sub(seconds(date)).max(0).unsigned_abs();
+        let ages = Ages { proofs: &self.proofs, runs: &self.runs, weights: &self.weights, since: &since };
+        let order = self.turns.order(&ages, turns);
         self.order.replace(order.clone());
         order
     }

@@ -1,5 +1,6 @@
 //! Which table gets its turn next in windows over a database that changes.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use check::change::Turn;
@@ -9,6 +10,18 @@ use serde::{Deserialize, Serialize};
 const PATIENCE: u64 = 2;
 /// Windows that a table gets in addition, however small it is.
 const LEAST_PATIENCE: u64 = 2;
+
+/// When tables were proven and read, and how much each of them weighs.
+pub(super) struct Ages<'a> {
+    /// When each table was proven, by object ID. A table that is not in it was never proven.
+    pub(super) proofs: &'a BTreeMap<i32, String>,
+    /// The times of the earlier runs, the latest first.
+    pub(super) runs: &'a [String],
+    /// The weights of tables, by object ID; others have the weight 1. Each day of a table of weight 2 counts as two.
+    pub(super) weights: &'a BTreeMap<i32, u32>,
+    /// The time that has passed since a date, in any unit.
+    pub(super) since: &'a dyn Fn(&str) -> u64,
+}
 
 /// What the windows of a database have tried, by object ID. A ledger keeps it from window to window.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -31,9 +44,9 @@ impl Turns {
     }
 
     /// Puts tables into order: the table whose turn it is, then those with the oldest proof or, if pages must be read again,
-    /// the oldest read. A table of which nothing needs to be read is left out. `proofs` has the times of the proofs; a table
-    /// that is not in it was never proven. `runs` has the times of the earlier runs, the latest first.
-    pub(super) fn order(&self, (proofs, runs): (&BTreeMap<i32, String>, &[String]), mut turns: Vec<Turn>) -> Vec<Turn> {
+    /// the oldest read, by weight. A table of which nothing needs to be read is left out.
+    pub(super) fn order(&self, ages: &Ages<'_>, mut turns: Vec<Turn>) -> Vec<Turn> {
+        let Ages { proofs, runs, weights, since } = *ages;
         turns.retain(|turn| turn.open_pages + turn.old_pages > 0);
         let now = self.now.map(|(object_id, _)| object_id);
         turns.sort_by(|one, other| {
@@ -41,9 +54,11 @@ impl Turns {
                 let read_at = turn.oldest.filter(|_| turn.old_pages > 0).and_then(|run| runs.get(run));
                 let proven_at =
                     proofs.get(&turn.object_id).map(|proven_at| read_at.map_or(proven_at, |it| it.min(proven_at)));
-                let dates = [proven_at, self.ended.get(&turn.object_id)];
+                let last = [proven_at, self.ended.get(&turn.object_id)].into_iter().flatten().max();
+                let weight = weights.get(&turn.object_id).copied().unwrap_or(1);
+                let age = last.map_or(u64::MAX, |date| since(date).saturating_mul(weight.into()));
                 // Many small tables are proven in the time that one large table needs.
-                (Some(turn.object_id) != now, dates.into_iter().flatten().max(), turn.pages, turn.object_id)
+                (Some(turn.object_id) != now, Reverse(age), turn.pages, turn.object_id)
             };
             key(one).cmp(&key(other))
         });
@@ -86,6 +101,16 @@ mod tests {
         Turn { object_id, pages, open_pages, old_pages: 0, oldest: None }
     }
 
+    /// The days of November 2026, or the nights of a simulation, that have passed since a date.
+    fn since(now: u64) -> impl Fn(&str) -> u64 {
+        move |date| now - date.rsplit('-').next().unwrap().parse::<u64>().unwrap()
+    }
+
+    fn order(turns: &Turns, proofs: &BTreeMap<i32, String>, weights: &[(i32, u32)], tables: Vec<Turn>) -> Vec<Turn> {
+        let weights = weights.iter().copied().collect();
+        turns.order(&Ages { proofs, runs: &[], weights: &weights, since: &since(30) }, tables)
+    }
+
     fn ids(turns: &[Turn]) -> Vec<i32> {
         turns.iter().map(|turn| turn.object_id).collect()
     }
@@ -95,13 +120,35 @@ mod tests {
         let proofs = BTreeMap::from([(1, "2026-11-20".to_owned()), (2, "2026-11-10".to_owned())]);
         let tables = || vec![turn(1, 10, 5), turn(2, 900, 9), turn(3, 50, 50), turn(4, 20, 20), turn(5, 7, 0)];
         let mut turns = Turns::default();
-        let order = turns.order((&proofs, &[]), tables());
+        let order = order(&turns, &proofs, &[], tables());
         assert_eq!(ids(&order), [4, 3, 2, 1]);
         // Tables 4 and 3 are complete; the window ended in table 2, which is the first in the next window.
         assert_eq!(turns.end(&order, |id| id <= 2, (80, "2026-11-21")), None);
         let next = Turns::of_note(&turns.note());
         assert_eq!(next, turns);
-        assert_eq!(ids(&next.order((&proofs, &[]), tables())), [2, 4, 3, 1]);
+        assert_eq!(ids(&super::tests::order(&next, &proofs, &[], tables())), [2, 4, 3, 1]);
+    }
+
+    #[test]
+    fn a_day_of_a_table_counts_as_often_as_its_weight_says() {
+        let proofs =
+            BTreeMap::from([(1, "2026-11-20".to_owned()), (2, "2026-11-26".to_owned()), (3, "2026-11-27".to_owned())]);
+        let tables = || vec![turn(1, 10, 5), turn(2, 10, 5), turn(3, 10, 5), turn(4, 99, 9)];
+        let order = |weights: &[(i32, u32)]| ids(&order(&Turns::default(), &proofs, weights, tables()));
+        assert_eq!(order(&[]), [4, 1, 2, 3], "a table that was never proven, then the oldest proof");
+        assert_eq!(order(&[(3, 4)]), [4, 3, 1, 2], "10, 4 and 12 days");
+        assert_eq!(order(&[(2, 2), (3, 100)]), [4, 3, 1, 2], "10, 8 and 300 days");
+    }
+
+    #[test]
+    fn a_weight_does_not_starve_other_tables() {
+        let heavy = BTreeMap::from([(0, 5)]);
+        for seed in 1..=10 {
+            let (longest, _) = nights(&[50; 20], 4, seed, &heavy);
+            let (others, _) = nights(&[50; 20], 4, seed, &BTreeMap::new());
+            assert!(longest[0] < others[0], "{} nights without its weight, {} with it", others[0], longest[0]);
+            assert!(longest.iter().all(|nights| *nights <= 18), "{longest:?}");
+        }
     }
 
     #[test]
@@ -111,13 +158,13 @@ mod tests {
         let mut ended = None;
         let mut windows = 0;
         while ended.is_none() {
-            let order = turns.order((&proofs, &[]), tables());
+            let order = order(&turns, &proofs, &[], tables());
             assert_eq!(ids(&order), [1, 2]);
             ended = turns.end(&order, |_| true, (500, "2026-11-21"));
             windows += 1;
         }
         assert_eq!((ended, windows), (Some(1), 6), "twice the two windows that it needs, and two more");
-        assert_eq!(ids(&turns.order((&proofs, &[]), tables())), [2, 1]);
+        assert_eq!(ids(&order(&turns, &proofs, &[], tables())), [2, 1]);
         // A table that was completed after all is like any other.
         turns.end(&[], |_| false, (1, ""));
         assert_eq!(turns, Turns::default());
@@ -145,7 +192,7 @@ mod tests {
     /// extents change: half of them are new ones of a hot table, the others are somewhere in the hot tables. A window has
     /// the time for a tenth of the ranges. Returns for each table the longest time, in nights, from one proof to the next, and
     /// the age of the oldest read.
-    fn nights(sizes: &[usize], hot: usize, seed: u64) -> (Vec<u64>, u64) {
+    fn nights(sizes: &[usize], hot: usize, seed: u64, weights: &BTreeMap<i32, u32>) -> (Vec<u64>, u64) {
         const NIGHTS: u64 = 60;
         let date = |night: u64| format!("{night:04}");
         let mut random = Random(seed);
@@ -176,7 +223,8 @@ mod tests {
                 oldest: ranges.iter().filter_map(|range| Some((night - 1 - range.read?) as usize)).max(),
             };
             let runs: Vec<String> = (0..night).rev().map(date).collect();
-            let order = turns.order((&proofs, &runs), tables.iter().enumerate().map(turn).collect());
+            let ages = Ages { proofs: &proofs, runs: &runs, weights, since: &since(night) };
+            let order = turns.order(&ages, tables.iter().enumerate().map(turn).collect());
             let mut left = all / 10;
             for turn in &order {
                 for kind in 0..3 {
@@ -221,7 +269,7 @@ mod tests {
         ];
         for (sizes, hot) in databases {
             for seed in 1..=10 {
-                let (longest, oldest_read) = nights(&sizes, hot, seed);
+                let (longest, oldest_read) = nights(&sizes, hot, seed, &BTreeMap::new());
                 assert!(longest.iter().all(|nights| *nights <= 14), "{sizes:?}: {longest:?}");
                 // The largest table of the first database grows by half in this time.
                 assert!(oldest_read <= if hot == 1 { 28 } else { 21 }, "{sizes:?}: {oldest_read}");

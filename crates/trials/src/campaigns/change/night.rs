@@ -1,5 +1,6 @@
 //! The checks of one state after another: by change, with the ledger of the full backup, and as a whole.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -26,6 +27,8 @@ use super::plan::Plan;
 use super::{Figures, PARTS_KEPT, WITH_FINDINGS, windows};
 use crate::outcome::Verdict;
 
+/// The largest ID of a system table.
+const LAST_SYSTEM_OBJECT: i32 = 100;
 /// A ledger of this size has room for everything.
 const LARGE: u64 = 1 << 30;
 /// The most characters of a line in the description of a difference.
@@ -47,6 +50,33 @@ pub(crate) struct Settings {
     pub(super) stop: Option<u64>,
     /// The number of windows of time for each state, and the most ranges that one of them sweeps.
     pub(super) windows: (usize, u64),
+    /// What other windows of the same number are confined to.
+    pub(super) confined: Option<Confined>,
+}
+
+/// The objects to which windows are confined.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Confined {
+    /// The tables whose ID leaves this remainder after division by three.
+    Tables(i32),
+    /// The primary filegroup.
+    Filegroup,
+}
+
+impl Confined {
+    /// Confines a request. `false` if the database has none of these objects.
+    fn confine(self, request: &mut Request, whole: &Report) -> bool {
+        match self {
+            Self::Filegroup => request.scope.filegroup = Some("1".to_owned()),
+            Self::Tables(remainder) => {
+                let is_one = |id: &i32| *id > LAST_SYSTEM_OBJECT && id.rem_euclid(3) == remainder;
+                let ids: BTreeSet<i32> = whole.rowsets.iter().map(|rowset| rowset.object_id).filter(is_one).collect();
+                request.scope.table = ids.iter().map(i32::to_string).collect();
+                return !ids.is_empty();
+            }
+        }
+        true
+    }
 }
 
 impl Settings {
@@ -60,6 +90,11 @@ impl Settings {
             without: [from(random), from(random)],
             stop: (random.below(3) == 0).then(|| random.number()),
             windows: (random.below(4), 1 + random.below(80) as u64),
+            confined: match random.below(6) {
+                0 | 1 => Some(Confined::Tables(random.below(3) as i32)),
+                2 => Some(Confined::Filegroup),
+                _ => None,
+            },
         }
     }
 
@@ -75,6 +110,7 @@ impl Settings {
             without,
             stop: None,
             windows: (2, 40),
+            confined: Some(Confined::Tables(0)),
         }
     }
 }
@@ -153,11 +189,16 @@ impl<'f> Nights<'f> {
             change::check(request, what, (input, before), pages, (&Silent, SystemTime::now()))
         });
         if let Ok((whole, _)) = &whole {
-            for _ in 0..self.settings.windows.0 {
-                let request = self.window_request(&request);
-                let window = opened(&request, |opened, _| window(opened));
-                let window = window.map_err(|failure| Verdict::Broke(format!("in a window: {}", failure.text)))?;
-                windows::compare(whole, &window, self.figures).map_err(|verdict| of_state(verdict, "in a window"))?;
+            self.windows(&request, whole)?;
+            let mut confined = request.clone();
+            if self.settings.confined.is_some_and(|confine| confine.confine(&mut confined, whole)) {
+                let check = |opened: &Opened<'_>| {
+                    jobs::judge::check_pages(opened.request, opened.what, opened.source(), opened.prepared, &Silent)
+                };
+                let whole = opened(&confined, |opened, _| check(opened));
+                let whole = whole.map_err(|failure| Verdict::Broke(format!("of some tables: {}", failure.text)))?;
+                self.count("states of which windows checked some tables", 1);
+                self.windows(&confined, &whole).map_err(|verdict| of_state(verdict, "some tables only"))?;
             }
         }
         let ((whole, parts), by_change) = match (whole, by_change) {
@@ -188,6 +229,17 @@ impl<'f> Nights<'f> {
             (_, Some(Change::Whole(why))) if why.contains("is not sound now") => Err(Verdict::Broke(why.clone())),
             _ => Ok(()),
         }
+    }
+
+    /// Checks a state in windows, and compares each with a whole check.
+    fn windows(&mut self, request: &Request, whole: &Report) -> Result<(), Verdict> {
+        for _ in 0..self.settings.windows.0 {
+            let request = self.window_request(request);
+            let window = opened(&request, |opened, _| window(opened));
+            let window = window.map_err(|failure| Verdict::Broke(format!("in a window: {}", failure.text)))?;
+            windows::compare(whole, &window, self.figures).map_err(|verdict| of_state(verdict, "in a window"))?;
+        }
+        Ok(())
     }
 
     fn request(&self, files: &[PathBuf], stop: Option<&str>) -> Request {
