@@ -20,6 +20,8 @@ const GROUP_RANGES: u32 = 32;
 /// The most groups of which some ranges were swept and others were not yet. Each thread sweeps in one group, rarely in
 /// two; if there are more groups, the one with the lowest address ends early.
 const MOST_OPEN: usize = 256;
+/// The sums of most ranges need fewer bytes, and so do their key bounds.
+const PART_BYTES: usize = 2048;
 
 /// The parts that a run keeps.
 pub(super) struct Keeping<'c, M> {
@@ -147,7 +149,7 @@ pub(super) fn merged(context: &Context<'_>, keys: &[PartKey], all: &mut Swept<Su
 }
 
 fn encoded(context: &Context<'_>, head: &[u8], swept: &Swept<Sums>) -> Result<Vec<u8>, SumsError> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(PART_BYTES);
     let mut to = Output::new(&context.hash, head, context.space, &mut bytes);
     swept.put(&mut to)?;
     to.finish()?;
@@ -159,7 +161,7 @@ pub(super) fn part_of(context: &Context<'_>, key: PartKey, swept: &mut Swept<Sum
     swept.put_in_order(context);
     let bounds = swept.sums.trees.take_bounds();
     let sums = encoded(context, &key.to_bytes(), swept);
-    let (mut packed, head) = (Vec::new(), bounds_head(&key));
+    let (mut packed, head) = (Vec::with_capacity(PART_BYTES), bounds_head(&key));
     let mut to = Output::new(&context.hash, &head, context.space, &mut packed);
     let written = bounds.iter().try_for_each(|run| run.write(&mut to)).and_then(|()| to.finish());
     swept.sums.trees.add_bounds(bounds);
