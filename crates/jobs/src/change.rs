@@ -1,6 +1,8 @@
 //! Proof by change: a check of backups keeps the sums of small ranges of pages in a ledger beside the history, and checks
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
+mod left;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -32,6 +34,8 @@ use crate::spread::evidence::FileIdentity;
 use crate::spread::{Before, Spread, What};
 use crate::throttle::throttled;
 use crate::version::BUILD;
+
+pub use left::left;
 
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.

@@ -25,6 +25,7 @@ use crate::prepare::{Prepared, prepare};
 use crate::request::Request;
 use crate::spread::{Before, Spread, What};
 pub use window::Outcome;
+pub(crate) use window::changing::left_then;
 use window::{Stored, Subject, Terms, WindowEnd, check as window};
 
 /// Refuses an invalid combination of the options for windows.
@@ -38,6 +39,11 @@ pub fn refuse_options(request: &Request) -> Result<(), Failure> {
     if request.estimate_only {
         if request.results.listener.is_there() {
             return Err(Failure::usage("--estimate-only checks nothing, so --on-event would receive no events"));
+        }
+        if request.keep_parts.is_some() && windows.window.is_none() {
+            return Err(Failure::usage(
+                "--estimate-only keeps nothing; with --window, --keep-parts asks how much windows have left",
+            ));
         }
         return match (has_history, windows.window) {
             (true, None) => Err(Failure::usage(
@@ -54,7 +60,7 @@ pub fn refuse_options(request: &Request) -> Result<(), Failure> {
     let is_confined = !request.scope.table.is_empty() || request.scope.filegroup.is_some();
     match (windows.window, windows.within) {
         (Some(_), _) if is_confined && request.keep_parts.is_none() => Err(Failure::usage(
-            "--window checks single tables or filegroups only table by table; add --keep-parts SIZE, the space for what windows have added up",
+            "--table and --filegroup with --window need --keep-parts SIZE, the space for what windows have added up",
         )),
         _ if has_history => Ok(()),
         (Some(_), _) => lacks("--window"),

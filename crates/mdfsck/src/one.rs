@@ -20,7 +20,7 @@ use jobs::windows::{self, Windowed};
 use jobs::{change, deliver, folders, keep, snapshot_with, spool};
 use report::databases::{Row, Verdict};
 use report::errorlog::Statement;
-use report::estimate::Windows;
+use report::estimate::{Left, Windows};
 use report::{Format, View};
 use source::PageSource;
 
@@ -171,6 +171,7 @@ fn check_from<'o>(
     };
     let window = arguments.windows.window.filter(|_| !arguments.estimate_only);
     let window = window.map(|length| (length, Before::of(arguments, what)));
+    let of_estimate = (arguments.estimate_only && arguments.keep_parts.is_some()).then(|| Before::of(arguments, what));
     let kept = change::before(arguments, what);
     let input = open_hinted(arguments, what, listener.as_ref(), change::hints(arguments, what, kept.as_ref()))?;
     // The targets are opened before the run, so that a target that cannot be written is reported immediately and not
@@ -182,8 +183,11 @@ fn check_from<'o>(
             let source = input.pages();
             let out = out(source)?;
             if arguments.estimate_only {
+                let pages = prepared.recovered.pages_or(source);
+                let left =
+                    change::left(arguments, (&input, of_estimate.as_ref()), (pages, &prepared), listener.as_ref());
                 drop(listener);
-                return estimate(source, &mut prepared, (arguments, out));
+                return estimate(source, &mut prepared, (arguments, left, out));
             }
             let source = prepared.recovered.pages_or(source);
             page = html::target(arguments, source)?;
@@ -359,7 +363,7 @@ fn report_what_has_no_row(report: &Report, view: View) {
 fn estimate(
     source: &dyn PageSource,
     Prepared { recovered, database, options, .. }: &mut Prepared<'_>,
-    (arguments, out): (&Request, Out<'_>),
+    (arguments, left, out): (&Request, Option<Left>, Out<'_>),
 ) -> Result<Checked, Failure> {
     let mut estimate = check::estimate(recovered.pages_or(source), database, options);
     // Adds to the estimate the memory that holds recovered pages. The minimum grant, in contrast, includes only the
@@ -371,8 +375,8 @@ fn estimate(
     let name = findings::database_name(source, database);
     let view = View { no_infomsgs: arguments.results.no_infomsgs, ..View::default() };
     let format = arguments.results.format();
-    let windows =
-        arguments.windows.window.map(|window| Windows { window, rate: windows::rate(arguments, source, database) });
+    let rate = || windows::rate(arguments, source, database);
+    let windows = arguments.windows.window.map(|window| Windows { window, rate: rate(), left });
     let written =
         out.write(|out| report::estimate::write((format, view), (estimate, windows), &options.scope, &name, out));
     // DBCC prints the estimate only for tempdb, as a line or a row. The memory that the check of this database needs is
@@ -380,6 +384,7 @@ fn estimate(
     if !matches!(format, Format::Json) && written.is_ok() {
         warn(report::estimate::needs(estimate));
         windows.iter().for_each(|windows| warn(windows.text(estimate)));
+        windows.iter().filter_map(|windows| windows.left_text()).for_each(warn);
     }
     Ok(Checked { status: report_faults(source), written, row: None })
 }

@@ -49,7 +49,7 @@ pub use tables::Turn;
 #[doc(hidden)]
 pub use verify::differing_parts;
 use watched::Watched;
-pub use window::{Schedule, WindowDone, run_in_window};
+pub use window::{Schedule, WindowDone, left_for_windows, run_in_window};
 
 /// The inputs of a range's sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,10 +74,21 @@ impl PartKey {
     /// The key as bytes.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let FileRange { file_id, first, pages } = self.range;
-        let numbers = file_id.to_le_bytes().into_iter().chain(first.to_le_bytes()).chain(pages.to_le_bytes());
-        let digests = [self.above, self.maps, self.meaning].into_iter().flatten();
         let mut bytes = [0; Self::BYTES];
-        bytes.iter_mut().zip(numbers.chain(digests)).for_each(|(to, from)| *to = from);
+        let pieces: [&[u8]; 6] = [
+            &file_id.to_le_bytes(),
+            &first.to_le_bytes(),
+            &pages.to_le_bytes(),
+            &self.above,
+            &self.maps,
+            &self.meaning,
+        ];
+        let mut rest = &mut bytes[..];
+        for piece in pieces {
+            let Some((place, after)) = rest.split_at_mut_checked(piece.len()) else { break };
+            place.copy_from_slice(piece);
+            rest = after;
+        }
         bytes
     }
 
@@ -389,13 +400,19 @@ enum Fitting<'f> {
 
 impl<'c> Change<'c> {
     fn new(context: &'c Context<'c>, checks: &'c Checks, ledger: &'c dyn Ledger) -> Result<Self, NotByChange> {
-        let inputs = Inputs::of(context, checks);
-        let range_pages = ledger.range_pages();
+        let change = Self::over(context, checks, ledger)?;
         let mut bytes = Vec::new();
         let mut to = Output::new(&context.hash, RUN, context.space, &mut bytes);
-        (inputs.globals(context), inputs.names().clone()).write(&mut to)?;
+        (change.inputs.globals(context), change.inputs.names().clone()).write(&mut to)?;
         to.finish()?;
         ledger.begin(&bytes);
+        Ok(change)
+    }
+
+    /// Like [`Self::new`], for a run that keeps nothing.
+    fn over(context: &'c Context<'c>, checks: &'c Checks, ledger: &'c dyn Ledger) -> Result<Self, NotByChange> {
+        let inputs = Inputs::of(context, checks);
+        let range_pages = ledger.range_pages();
         let standing = ledger.standing()?.map(|bytes| Standing::read(context, &bytes)).transpose()?;
         let standing = standing.filter(|standing| standing.globals == inputs.globals(context));
         let found = Mutex::new(Marks::new(range_pages));
@@ -753,7 +770,9 @@ const RUN: &[u8] = b"names of a run";
 
 /// The head with which the merged sums of a group are encoded: they belong to exactly these parts.
 fn head_of(keys: &[PartKey]) -> Vec<u8> {
-    keys.iter().flat_map(|key| key.to_bytes()).collect()
+    let mut head = Vec::with_capacity(keys.len() * PartKey::BYTES);
+    keys.iter().for_each(|key| head.extend_from_slice(&key.to_bytes()));
+    head
 }
 
 /// The head with which the key bounds of a part are encoded.

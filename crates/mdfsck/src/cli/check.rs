@@ -54,7 +54,8 @@ pub(crate) struct CheckArguments {
     ///
     /// Reports the memory and the temporary file space that the check needs, and the bytes that it reads. WITH
     /// ESTIMATEONLY reports the tempdb space that CHECKDB needs. With --window, also reports how many windows are
-    /// needed to read the whole database, if --history has the speed of earlier windows.
+    /// needed to read the whole database, if --history has the speed of earlier windows; with --keep-parts too, how many
+    /// tables are closed, and how many windows the others need.
     #[arg(long, help_heading = SCOPE, conflicts_with_all = ["catalog", "errorlog_line", "log", "html"])]
     pub(crate) estimate_only: bool,
 
@@ -106,7 +107,6 @@ pub(crate) struct CheckArguments {
     ///
     /// With --window, each window checks the newest backups, whatever has changed, and closes one table after another.
     #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = OUTPUT, requires = "history")]
-    #[arg(conflicts_with = "estimate_only")]
     pub(crate) keep_parts: Option<u64>,
 
     /// Read pages again that were last read longer ago than this, such as 7d, although they have not changed, to find

@@ -586,6 +586,23 @@ pub(crate) struct Estimate<'a> {
     /// Number of windows needed to read everything once; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cycle_windows: Option<u64>,
+    /// Number of tables with pages; absent without `--keep-parts`, or if there was no window yet. The same holds for the
+    /// fields that follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tables: Option<u64>,
+    /// Number of tables of which windows know every page as it is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tables_closed: Option<u64>,
+    /// Bytes of the pages that no window has read as they are now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) left_bytes: Option<u64>,
+    /// The part of `left_bytes` that has come since the last window; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) new_bytes: Option<u64>,
+    /// Number of windows until all tables are closed; absent if unknown, or if more changes from one window to the next than
+    /// a window reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) windows_left: Option<u64>,
 }
 
 /// Values by name, written as one object in the order of the list.

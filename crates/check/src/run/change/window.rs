@@ -100,6 +100,66 @@ pub fn run_in_window(
     Ok((report, done))
 }
 
+/// Finds out what is left for windows, without sweeping anything: all pages in use, and those that no earlier window has read
+/// as they are now.
+///
+/// # Errors
+/// [`NotByChange`].
+pub fn left_for_windows(
+    source: &dyn PageSource,
+    database: &Database,
+    options: &Options,
+    progress: &dyn Progress,
+    ledger: &dyn Ledger,
+) -> Result<WindowDone, NotByChange> {
+    /// Ends the run when all is known.
+    enum Ended {
+        Known(WindowDone),
+        Not(NotByChange),
+    }
+    impl From<NotByChange> for Ended {
+        fn from(why: NotByChange) -> Self {
+            Self::Not(why)
+        }
+    }
+    refused(database, options)?;
+    let ended = run_with(source, database, options, (progress, None), |run, context, checks| {
+        let window = Window { change: Change::over(context, checks, ledger)?, schedule: &NoTime };
+        let found = window.change.find_kept(run)?;
+        let (mut done, mut swept) = (WindowDone::default(), window.change.nothing());
+        window.end(&found, &mut swept.tallies, &mut done);
+        Err(Ended::Known(done))
+    });
+    match ended {
+        Err(Ended::Known(done)) => Ok(done),
+        Err(Ended::Not(why)) => Err(why),
+        Ok(_) => Err(NotByChange::Database("the database has no pages that can be read")),
+    }
+}
+
+/// A window in which nothing is read.
+struct NoTime;
+
+impl Schedule for NoTime {
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    fn is_old(&self, _: usize) -> bool {
+        false
+    }
+
+    fn batch_pages(&self) -> u64 {
+        0
+    }
+
+    fn order(&self, _: Vec<Turn>) -> Vec<Turn> {
+        Vec::new()
+    }
+
+    fn swept(&self, _: u64, _: u64) {}
+}
+
 struct Window<'c, 'w> {
     change: Change<'c>,
     schedule: &'w dyn Schedule,

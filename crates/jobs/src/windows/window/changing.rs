@@ -82,7 +82,9 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
                 }
                 report.options.hash_key = prepared.options.hash_key.clone();
                 let order = order.into_inner();
-                opened.ledger.set_note(next_turns(turns, &order, (&done, &report), terms).note());
+                let mut turns = next_turns(turns, &order, (&done, &report), terms);
+                turns.leave(opened.image(), done.open_pages);
+                opened.ledger.set_note(turns.note());
                 let mut outcome = outcome(terms, &opened, (report, &done), (pace, swept, ranges));
                 opened.keep_window(request, terms.started, done.reuse.ranges);
                 keeper.went_on(ranges, swept);
@@ -103,6 +105,11 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
             Err(error) => return Ok(Err(error.to_string())),
         }
     }
+}
+
+/// The state that the last window has checked, and the number of pages that it has left, as its ledger notes.
+pub(crate) fn left_then(note: &str) -> Option<(String, u64)> {
+    Turns::of_note(note).left()
 }
 
 /// Removes a ledger that cannot be used, so that the window begins with an empty one.

@@ -30,6 +30,9 @@ pub(super) struct Turns {
     now: Option<(i32, u64)>,
     /// Tables whose turn was ended because they change faster than windows can read them, each with the time.
     ended: BTreeMap<i32, String>,
+    /// The state that the last window has checked, and the number of pages that it has left.
+    #[serde(default)]
+    left: Option<(String, u64)>,
 }
 
 impl Turns {
@@ -41,6 +44,16 @@ impl Turns {
     /// What the next window must know.
     pub(super) fn note(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Notes the number of pages of a state that a window has left.
+    pub(super) fn leave(&mut self, state: String, pages: u64) {
+        self.left = Some((state, pages));
+    }
+
+    /// The state that the last window has checked, and the number of pages that it has left.
+    pub(super) fn left(self) -> Option<(String, u64)> {
+        self.left
     }
 
     /// Puts tables into order: the table whose turn it is, then those with the oldest proof or, if pages must be read again,
