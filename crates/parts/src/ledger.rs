@@ -227,7 +227,7 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
     /// If the ledger cannot be written. What was added before remains.
     pub fn checkpoint(&self, image: &str, read_at: &str) -> Result<(), PartsError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.parts == 0 {
+        if writer.parts == 0 && writer.error.is_none() {
             return Ok(());
         }
         writer.add((&self.path, &self.head, self.later_sets), (image, read_at), None)?;

@@ -157,9 +157,14 @@ mod tests {
     fn a_weight_does_not_starve_other_tables() {
         let heavy = BTreeMap::from([(0, 5)]);
         for seed in 1..=10 {
-            let (longest, _) = nights(&[50; 20], 4, seed, &heavy);
-            let (others, _) = nights(&[50; 20], 4, seed, &BTreeMap::new());
-            assert!(longest[0] < others[0], "{} nights without its weight, {} with it", others[0], longest[0]);
+            let (longest, closed, _) = nights(&[50; 20], 4, seed, &heavy);
+            let (_, without, _) = nights(&[50; 20], 4, seed, &BTreeMap::new());
+            assert!(
+                closed[0] > without[0],
+                "closed in {} nights without its weight, in {} with it",
+                without[0],
+                closed[0]
+            );
             assert!(longest.iter().all(|nights| *nights <= 18), "{longest:?}");
         }
     }
@@ -204,15 +209,16 @@ mod tests {
     /// Runs nights over a database of 1,000 ranges in `sizes`, of which the first tables are hot. Each night, 3 % of the
     /// extents change: half of them are new ones of a hot table, the others are somewhere in the hot tables. A window has
     /// the time for a tenth of the ranges. Returns for each table the longest time, in nights, from one proof to the next, and
-    /// the age of the oldest read.
-    fn nights(sizes: &[usize], hot: usize, seed: u64, weights: &BTreeMap<i32, u32>) -> (Vec<u64>, u64) {
+    /// the number of nights in which it was closed; and the age of the oldest read.
+    fn nights(sizes: &[usize], hot: usize, seed: u64, weights: &BTreeMap<i32, u32>) -> (Vec<u64>, Vec<u64>, u64) {
         const NIGHTS: u64 = 60;
         let date = |night: u64| format!("{night:04}");
         let mut random = Random(seed);
         let nothing = Range { read: None, is_changed: false };
         let mut tables: Vec<Vec<Range>> = sizes.iter().map(|size| vec![nothing; *size]).collect();
         let (mut turns, mut proofs) = (Turns::default(), BTreeMap::new());
-        let (mut proven, mut longest, mut oldest_read) = (vec![0; sizes.len()], vec![0; sizes.len()], 0);
+        let (mut proven, mut longest, mut closed) = (vec![0; sizes.len()], vec![0; sizes.len()], vec![0; sizes.len()]);
+        let mut oldest_read = 0;
         for night in 1..=NIGHTS {
             let all: usize = tables.iter().map(Vec::len).sum();
             let changes = all * 4 * 3 / 100;
@@ -261,6 +267,7 @@ mod tests {
             for table in 0..tables.len() {
                 if !is_left(table as i32) {
                     proven[table] = night;
+                    closed[table] += 1;
                     proofs.insert(table as i32, date(night));
                 }
                 longest[table] = longest[table].max(night - proven[table]);
@@ -268,7 +275,7 @@ mod tests {
                 oldest_read = oldest_read.max(night - oldest);
             }
         }
-        (longest, oldest_read)
+        (longest, closed, oldest_read)
     }
 
     #[test]
@@ -282,7 +289,7 @@ mod tests {
         ];
         for (sizes, hot) in databases {
             for seed in 1..=10 {
-                let (longest, oldest_read) = nights(&sizes, hot, seed, &BTreeMap::new());
+                let (longest, _, oldest_read) = nights(&sizes, hot, seed, &BTreeMap::new());
                 assert!(longest.iter().all(|nights| *nights <= 14), "{sizes:?}: {longest:?}");
                 // The largest table of the first database grows by half in this time.
                 assert!(oldest_read <= if hot == 1 { 28 } else { 21 }, "{sizes:?}: {oldest_read}");
