@@ -91,7 +91,7 @@ pub fn nearest(failure: Failure, database: &Database, given: &str) -> Failure {
 }
 
 /// The number of characters to change, add or remove to turn `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.chars().enumerate() {

@@ -35,9 +35,9 @@ pub(crate) use compare::CompareArguments;
 use examples::*;
 pub(crate) use listener::ListenerArguments;
 pub(crate) use others::{
-    AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, EventsArguments,
-    EventsFormat, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments, PageArguments,
-    TableOrder, TablesArguments,
+    AdviseArguments, AuditArguments, BenchArguments, ChainArguments, CheckpointsArguments, ConfigArguments,
+    EventsArguments, EventsFormat, ExplainArguments, ExtractArguments, InfoArguments, LintArguments, LogArguments,
+    PageArguments, TableOrder, TablesArguments,
 };
 pub(crate) use serve::ServeArguments;
 pub(crate) use snapshot::SnapshotArguments;
@@ -259,6 +259,16 @@ pub(crate) enum Command {
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArguments),
 
+    /// Show the defaults and limits of this machine, and the files they come from
+    ///
+    /// The files mdfsck.toml hold defaults for any long option of any command, in a section for each command, so that jobs
+    /// need not repeat them. They are in /etc (on Windows in %ProgramData%\\mdfsck), for all users, and in ~/.config/mdfsck
+    /// (on Windows in %APPDATA%\\mdfsck). The environment variable MDFSCK_CONFIG names a file to read in place of both. A
+    /// command line counts more than any file. The section [limits] has the most that a command line may ask for: memory,
+    /// maxdop, io-limit. Each run says on stderr which options came from files.
+    #[command(after_long_help = CONFIG_EXAMPLES)]
+    Config(ConfigArguments),
+
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -374,6 +384,7 @@ impl Command {
             Self::Checkpoints(arguments) => arguments.json,
             Self::Events(arguments) => arguments.format == EventsFormat::Json,
             Self::Chain(arguments) => arguments.json,
+            Self::Config(arguments) => arguments.json,
             Self::Explain(arguments) => arguments.json,
             Self::History(arguments) => arguments.json,
             Self::Watch(arguments) => arguments.json,

@@ -11,6 +11,7 @@ mod checkpoints;
 mod cli;
 mod closed;
 mod compare;
+mod defaults;
 #[cfg(feature = "lab")]
 mod demo;
 mod error_log;
@@ -68,10 +69,17 @@ fn main() -> ExitCode {
     };
     arguments::show(&arguments);
     let arguments = cli::usage::arguments(arguments.into_iter());
+    let arguments = match defaults::applied(arguments) {
+        Ok(arguments) => arguments,
+        Err(failure) => return ExitCode::from(failure.report()),
+    };
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error, &arguments),
     };
+    if !defaults::used().is_empty() {
+        warn(format!("with {}", defaults::used().join(", ")));
+    }
     let is_json = cli.command.prints_json();
     let storage = urls::read(has_urls, secrets, urls::share(cli.command.memory()));
     let status = storage.and_then(|()| run(cli.command));
@@ -117,6 +125,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Chain(arguments) => chain::run(&arguments),
         Command::Extract(arguments) => extract::run(&arguments),
+        Command::Config(arguments) => defaults::run(&arguments),
         Command::Completions { shell } => cli::completions(shell),
         Command::Man { command, markdown } => cli::manual::run(&command, markdown),
     }

@@ -27,7 +27,7 @@ use source::PageSource;
 use crate::error_log::{self, ErrorLog};
 use crate::output::{self, Target};
 use crate::speaker::{to_stderr, warn};
-use crate::{html, nice, progress, terminal};
+use crate::{defaults, html, nice, progress, terminal};
 
 /// Validates the options and opens the history. Then runs `act` with adjusted arguments: a history that cannot be used
 /// is left out, and subfolders are added if they were requested. With `--snapshot-with`, a program makes the snapshot
@@ -229,7 +229,7 @@ fn check_from<'o>(
     // are reported.
     let no_infomsgs = results.no_infomsgs || is_open;
     let findings_only = results.are_findings_only();
-    let view = View { no_infomsgs, findings_only, max_findings: results.max_findings };
+    let view = View { no_infomsgs, findings_only, max_findings: results.max_findings, defaults: defaults::used() };
     let status_now = || status(&report, results.exit_zero_on_incomplete || is_open);
     let ended = Ended { report: &report, source, database, started };
     let mut said = None;

@@ -51,7 +51,7 @@ pub const VERSION: u32 = 1;
 /// If writing to `out` fails.
 pub fn write(report: &Report, view: View, out: &mut dyn io::Write) -> io::Result<()> {
     let listing = Listing::of(report);
-    line(&Line::Run(run(report)), out)?;
+    line(&Line::Run(run(report, view)), out)?;
     for warning in &report.warnings {
         line(&Line::Warning(lines::Warning { id: warning.id, text: &warning.text }), out)?;
     }
@@ -175,7 +175,7 @@ fn note(entry: &NotVerified) -> lines::Note<'_> {
     }
 }
 
-fn run(report: &Report) -> lines::Run<'_> {
+fn run(report: &Report, view: View) -> lines::Run<'_> {
     let database = &report.database;
     let files = database.files.iter().map(|file| lines::File {
         path: file.path.display().to_string(),
@@ -195,6 +195,7 @@ fn run(report: &Report) -> lines::Run<'_> {
         sets: (!database.sets.is_empty()).then(|| database.sets.iter().map(set_line).collect()),
         recovery: report.options.recovery.as_ref().map(recovery),
         options: options(&report.options),
+        defaults: view.defaults,
     }
 }
 

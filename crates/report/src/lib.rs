@@ -17,6 +17,7 @@ pub mod check_page;
 pub mod checkpoints;
 pub mod columns;
 pub mod comparison;
+pub mod config;
 pub mod databases;
 mod dbcc_rows;
 mod dbcc_run;
@@ -79,6 +80,8 @@ pub struct View {
     pub findings_only: bool,
     /// Show at most this many findings; `None` for no limit.
     pub max_findings: Option<usize>,
+    /// The options that came from files, as they would be typed, each with its file.
+    pub defaults: &'static [String],
 }
 
 /// The formats of a report.

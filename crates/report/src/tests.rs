@@ -13,7 +13,7 @@ use crate::fixture::{case_16, report, rowset, shown};
 use crate::{Columns, Format, View};
 
 const TABLE: Format = Format::TableResults(Columns::Newer);
-const QUIET: View = View { no_infomsgs: true, findings_only: false, max_findings: None };
+const QUIET: View = View { no_infomsgs: true, findings_only: false, max_findings: None, defaults: &[] };
 
 #[test]
 fn json_lines_of_case_16() {

@@ -236,6 +236,12 @@ Examples:
           shows a page that the log changes, as stored and as recovered
   mdfsck page 1:153 --raw sales.mdf       prints the 8192 bytes in hexadecimal";
 
+pub(super) const CONFIG_EXAMPLES: &str = "\
+Examples:
+  mdfsck config                           lists all defaults and limits, with their files
+  MDFSCK_CONFIG=night.toml mdfsck config  lists those that count if this file is named
+  MDFSCK_CONFIG= mdfsck check sales.bak   checks without defaults";
+
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   mdfsck explain                          lists all message numbers and IDs

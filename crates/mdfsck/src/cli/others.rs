@@ -352,6 +352,13 @@ pub(crate) enum EventsFormat {
 }
 
 #[derive(Args)]
+pub(crate) struct ConfigArguments {
+    /// One JSON object per default and limit
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct ChainArguments {
     /// Backup files, or folders in which to search for backups at any depth
     #[arg(value_name = "PATH", required = true)]

@@ -20,6 +20,8 @@ mod changes;
 #[cfg(feature = "lab")]
 mod compare;
 mod database;
+#[cfg(feature = "lab")]
+mod defaults;
 #[cfg(all(feature = "lab", unix))]
 mod engine;
 #[cfg(feature = "lab")]
@@ -271,6 +273,7 @@ fn with_lab() -> Vec<(&'static str, Test)> {
     all.extend(spread::with_plans());
     all.extend(windows::with_windows());
     all.extend(changes::with_changes());
+    all.extend(defaults::with_defaults());
     all.extend(watch::with_watch());
     #[cfg(unix)]
     all.extend(listener::with_listeners().into_iter().chain(engine::with_engines()));

@@ -264,3 +264,21 @@ pub(crate) struct Lint<'a> {
     /// The recommended action.
     pub(crate) remedy: &'static str,
 }
+
+/// A default or a limit of a machine (`mdfsck config`).
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ConfigLine<'a> {
+    /// Version of the JSON format.
+    pub(crate) v: u32,
+    /// The file.
+    pub(crate) file: &'a str,
+    /// The section: the name of a command, or `limits`.
+    pub(crate) section: &'a str,
+    /// The long name of the option.
+    pub(crate) option: &'a str,
+    /// The value, or several values.
+    pub(crate) value: &'a str,
+    /// The file whose value counts in place of this one; null if this one counts.
+    pub(crate) replaced_by: Option<&'a str>,
+}

@@ -34,6 +34,7 @@ pub(crate) enum Line<'a> {
     Table(catalog::Table<'a>),
     TableStatistics(catalog::TableStatistics<'a>),
     Lint(catalog::Lint<'a>),
+    Config(catalog::ConfigLine<'a>),
     Page(page::Page<'a>),
 }
 
@@ -68,6 +69,10 @@ pub(crate) struct Run<'a> {
     pub(crate) recovery: Option<Recovery<'a>>,
     /// The options of the check.
     pub(crate) options: Options<'a>,
+    /// The options that came from files, as they would be typed, each with its file (`mdfsck config`); absent if there are
+    /// none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) defaults: &'a [String],
 }
 
 /// A fact about the input that the user must know first: missing files or stripes, sets that are not checked, a
