@@ -19,6 +19,7 @@ use source::PageSource;
 use source::backup::{self, ChainSet, SetChoice};
 use sums::HashKey;
 
+use crate::change::PlannedLedger;
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::{self, Input};
@@ -102,7 +103,7 @@ impl<'a> Spread<'a> {
     /// Maximum number of pages whose allocation maps are in memory at the same time; `None` for no limit.
     pub fn mapped_pages(self) -> Option<u64> {
         match self {
-            Self::Task(opened) => opened.plan.tasks.iter().map(|task| u64::from(task.pages)).max(),
+            Self::Task(opened) => opened.plan.areas().map(|area| u64::from(area.pages)).max(),
             _ => None,
         }
     }
@@ -145,6 +146,9 @@ pub struct Planned {
     /// Evidence that shows a later window of the same check whether it reads the same bytes; `None` for `mdfsck plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// The ledger that the plan uses or makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<PlannedLedger>,
 }
 
 impl Planned {
@@ -159,6 +163,7 @@ impl Planned {
             stop: check.stop.clone(),
             has_audit: false,
             evidence: None,
+            ledger: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use check::part::{Question, Sweeper, sweeper_without_maps};
 use jobs::failure::{Failure, report_read_faults};
 use jobs::prepare::{open, prepare};
 use jobs::spread::rounds::question;
-use jobs::spread::sweeping::{failed, sweep};
+use jobs::spread::sweeping::{failed, read_maps, sweep};
 use jobs::spread::{Opened, Planned, Spread, What};
 use jobs::throttle::throttled;
 use parts::{Folder, Ids, PartsError, Piece, Plan, Round, Task};
@@ -64,14 +64,6 @@ pub(crate) fn run(arguments: &TaskArguments) -> Result<u8, Failure> {
     })
 }
 
-/// Reads the allocation maps of a task from the plan.
-fn read_maps(opened: &Opened, sweeper: &mut Sweeper<'_, '_>, task: &Task) -> Result<(), Failure> {
-    let piece = Piece::Of(task.id);
-    let mut from = opened.folder.maps(&opened.plan, piece)?;
-    let read = sweeper.read_maps(task.range(), &piece.bound_to(&opened.plan.plan), &mut from);
-    read.map_err(|error| PartsError::of_maps(&opened.folder.maps_path(), error).into())
-}
-
 /// The tasks to run. They are either tasks of the plan or tasks of a further round.
 struct Work<'o> {
     opened: &'o Opened,
@@ -110,7 +102,8 @@ impl<'o> Work<'o> {
             read_maps(opened, sweeper, task)?;
             return sweep(opened, sweeper, task, listener).map(drop);
         };
-        read_maps(opened, sweeper, opened.plan.task(*of)?)?;
+        let area = opened.plan.area(*of).ok_or_else(|| opened.changed("a range of a round is not one of the plan"))?;
+        read_maps(opened, sweeper, area)?;
         let path = self.folder.part_path(self.plan, task);
         self.folder.write(self.plan, task, |bound_to, to| {
             let answered = sweeper.answer(question, task.range(), bound_to, to);

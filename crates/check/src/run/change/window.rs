@@ -74,7 +74,7 @@ pub fn run_in_window(
     let (mut done, mut states) = (WindowDone::default(), None);
     let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
         let window = Window { change: Change::new(context, checks, ledger)?, schedule };
-        let mut found = window.change.find_kept(run)?;
+        let mut found = window.change.find_kept(run.progress)?;
         window.forget(&mut found, forced);
         // What was read before must be sound now, if it is read again: already while ranges are swept, whose rows may have
         // values in other ranges.
@@ -133,9 +133,7 @@ impl Window<'_, '_> {
     fn forget(&self, states: &mut States, pages: &[PageId]) {
         for page in pages {
             let file_pages = self.change.context.survey.file(page.file).map_or(0, |file| file.pages);
-            if let Some(state) = states.get_mut(range_of(*page, self.change.range_pages, file_pages)) {
-                *state = State::Other(Reason::Findings);
-            }
+            states.set(range_of(*page, self.change.range_pages, file_pages), State::Other(Reason::Findings));
         }
     }
 
@@ -177,10 +175,9 @@ impl Window<'_, '_> {
             }
             let (mut batch, mut pages, most_pages) = (Vec::new(), 0, self.schedule.batch_pages());
             while let Some(range) = ranges.next_if(|range| pages == 0 || pages + u64::from(range.pages) <= most_pages) {
-                let Some(state) = states.get_mut(range).filter(|state| **state != State::Swept) else { continue };
-                let reason = state.reason();
-                *done.reuse.swept.entry(reason).or_default() += 1;
-                *state = State::Swept;
+                let Some(state) = states.get(range).filter(|state| *state != State::Swept) else { continue };
+                *done.reuse.swept.entry(state.reason()).or_default() += 1;
+                states.set(range, State::Swept);
                 pages += u64::from(range.pages);
                 batch.push(range);
             }
