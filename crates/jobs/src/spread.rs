@@ -3,8 +3,10 @@
 pub mod evidence;
 pub mod make;
 pub mod merging;
+pub mod planning;
 pub mod rounds;
 pub mod sweeping;
+pub mod tasks;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -65,6 +67,17 @@ pub struct What<'a> {
     pub place: Option<Place<'a>>,
     /// The role of this process in a check that is divided between processes.
     pub spread: Spread<'a>,
+}
+
+impl<'a> What<'a> {
+    /// The same database, checked by a process with another role.
+    #[must_use]
+    pub fn with<'w>(&self, spread: Spread<'w>) -> What<'w>
+    where
+        'a: 'w,
+    {
+        What { named: self.named, choice: self.choice, sets: self.sets, place: None, spread }
+    }
 }
 
 /// The role of this process in a check that is divided between processes.

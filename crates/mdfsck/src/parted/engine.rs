@@ -10,7 +10,7 @@ use jobs::request::Request;
 use jobs::spread::{Merge, Opened, Planned, Spread, What};
 use parts::{Folder, PartsError};
 
-use super::plan::{absolute, make, with};
+use super::plan::{absolute, make};
 use crate::one::{Out, check as run_check};
 
 /// A plan whose tasks are run by another program. This process trusts neither the program's output nor its exit status.
@@ -88,7 +88,7 @@ impl HandedOut {
         // user's command.
         let merge = gathered.map_err(Failure::unable)?;
         let (mut sink, mut unwritten) = (io::sink(), None);
-        let what = with(what, Spread::Merge(&merge));
+        let what = what.with(Spread::Merge(&merge));
         match run_check(check, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))) {
             Ok(_) => Ok(true),
             Err(failure) if failure.status == Failure::MORE => Ok(false),

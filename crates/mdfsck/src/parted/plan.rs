@@ -1,25 +1,18 @@
 //! `mdfsck plan`: divides a check into tasks.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use check::part::sweeper;
-use format::page::PAGE_BYTES;
-use jobs::change::ForPlan;
 use jobs::failure::Failure;
 use jobs::inventory;
-use jobs::prepare::{open, prepare};
 use jobs::request::{Request, ResultOptions};
-use jobs::spread::make::{Division, bytes_of, plan_of, refuse_lost, refuse_many, write_maps};
-use jobs::spread::{Before, Common, Planned, Spread, What, files_of};
-use jobs::throttle::throttled;
+use jobs::spread::make::bytes_of;
+use jobs::spread::{Planned, Spread, What, planning};
 use jobs::version::BUILD;
-use parts::{Folder, Image, Plan, PlanId, SourceFile, listed, new_key};
+use parts::{Folder, Plan, listed};
 use report::parts::{PlanView, StatusView};
 
 use crate::cli::PlanArguments;
 use crate::one::set_up;
-use crate::speaker::warn;
 use crate::{output, progress};
 
 pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
@@ -107,73 +100,14 @@ fn bytes_left_out(plan: &Plan<Planned>) -> Option<u64> {
     ledger.left_out.as_ref().map(|left_out| left_out.bytes_kept)
 }
 
-/// The same database, checked by a process with another role.
-pub(super) fn with<'w>(what: &What<'w>, spread: Spread<'w>) -> What<'w> {
-    What { named: what.named, choice: what.choice, sets: what.sets, place: None, spread }
-}
-
 /// Makes a plan in `folder`, which is used only for this plan.
-pub(crate) fn make(
+pub(super) fn make(
     folder: &Path,
     check: &Request,
     what: &What<'_>,
     task_bytes: u64,
 ) -> Result<Plan<Planned>, Failure> {
-    let listener = progress::listener(check.run.progress, None);
-    let identities = Before::of(check, what);
-    let input = open(check, what, listener.as_ref())?;
-    let reads_all = |why: String| warn(format!("{why}; the tasks read all pages"));
-    let ledger = ForPlan::of(check, &identities, &input, SystemTime::now());
-    let mut ledger = ledger.unwrap_or_else(|why| {
-        reads_all(why);
-        None
-    });
-    // The sums in a ledger are hashed with its key, so the tasks use the same key.
-    let key = ledger.as_ref().and_then(ForPlan::key).map_or_else(new_key, Ok)?;
-    let common = Common { key, audit: None };
-    let what = &with(what, Spread::Plan(&common));
-    // Stores the state of the files before they are read, since the comparison with the log may take hours and the
-    // files may change during this time.
-    let before = files_of(check, what, &input, &catalog::load(input.pages()))?;
-    let prepared = prepare(check, &input, listener.as_ref(), what)?;
-    let files = files_of(check, what, &input, &prepared.database)?;
-    before.iter().filter(|file| files.iter().any(|now| now.path == file.path)).try_for_each(SourceFile::verify)?;
-    let source = prepared.recovered.pages_or(input.pages());
-    let pages = (task_bytes / PAGE_BYTES as u64).max(1);
-    let id = PlanId::new()?;
-    let (division, fingerprint, maps, planned) = throttled(check, source, |source| {
-        sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| {
-            let Some(sweeper) = sweeper else { return Ok::<_, Failure>(Default::default()) };
-            let found = ledger.as_ref().map(|ledger| ledger.left_out(&prepared, sweeper, listener.as_ref()));
-            let left_out = found.unwrap_or(Ok(None)).unwrap_or_else(|why| {
-                reads_all(why);
-                ledger = None;
-                None
-            });
-            let division = Division::of(sweeper, left_out.as_ref(), pages);
-            refuse_lost(sweeper)?;
-            refuse_many("--task-size", task_bytes, division.count())?;
-            let write = || write_maps(folder, &id, sweeper, (&division, left_out.as_ref()));
-            let maps = (division.count() > 0).then(write).transpose()?;
-            refuse_lost(sweeper)?;
-            let planned = ledger.take().map(|ledger| ledger.planned(left_out.as_ref(), division.pages_swept));
-            Ok((division, Some(sweeper.fingerprint), maps, planned))
-        })
-    })?;
-    drop(listener);
-    let audit = prepared.options.log_audit.as_deref();
-    let audit = audit.map(|audit| check::part::write_audit(&common.key, audit)).transpose().map_err(Failure::unable)?;
-    let plan = plan_of(
-        id,
-        Planned { has_audit: audit.is_some(), ledger: planned, ..Planned::of(check, what) },
-        findings::database_name(source, &prepared.database),
-        (files, Image::new(prepared.catalog, fingerprint)),
-        &division,
-    );
-    // Requires that the files have not changed while the plan was made.
-    plan.verify_files()?;
-    Folder::create(folder, &plan, &common.key, audit.as_deref(), maps)?;
-    Ok(plan)
+    planning::make(folder, check, what, task_bytes, progress::listener(check.run.progress, None))
 }
 
 /// Runs `mdfsck plan --status`.
