@@ -118,7 +118,7 @@ pub fn check(
         && let Some(planned) = &merge.opened.plan.options.ledger
     {
         let opened = (input, before.zip(request.results.history.as_deref()));
-        return planned::merge(request, (merge, planned), opened, (source, prepared), (listener, started));
+        return planned::merge(request, (merge, planned), opened, (source, prepared), listener);
     }
     // A whole check opens the files without hints, because opening finds damage too.
     let whole = || match input {

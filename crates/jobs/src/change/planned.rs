@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use check::Progress;
 use check::change::{LeftOut, NotByChange, refused};
 use check::part::Sweeper;
 use findings::{Change, Report};
 use format::page::PAGE_BYTES;
-use parts::Ledger;
+use parts::{Ledger, PartsError};
 use serde::{Deserialize, Serialize};
 use source::backup::SetKind;
 use source::{BackupPages, PageSource};
@@ -36,6 +36,8 @@ pub struct PlannedLedger {
     pub range_pages: u32,
     /// What the tasks leave out; `None` if the plan makes the ledger.
     pub left_out: Option<PlannedLeftOut>,
+    /// When the plan was made, in seconds since 1970. No task has read anything before, so this is the date of the parts.
+    planned_at: u64,
 }
 
 /// What the tasks of a plan leave out.
@@ -65,6 +67,7 @@ pub struct ForPlan<'a> {
     range_pages: u32,
     /// `None` if the plan makes the ledger.
     opened: Option<Opened<'a>>,
+    started: SystemTime,
 }
 
 impl<'a> ForPlan<'a> {
@@ -87,7 +90,7 @@ impl<'a> ForPlan<'a> {
         let Some((path, base, is_new)) = wanted(request, (history, before), pages)? else { return Ok(None) };
         if is_new {
             let range_pages = request.part_pages.unwrap_or(RANGE_PAGES);
-            return Ok(Some(Self { base, range_pages, opened: None }));
+            return Ok(Some(Self { base, range_pages, opened: None, started }));
         }
         let mut ledger = former(&path, &base, request.keep_parts)?;
         if let Some(before) = request.reread.and_then(|reread| started.checked_sub(reread)) {
@@ -95,7 +98,7 @@ impl<'a> ForPlan<'a> {
         }
         let range_pages = check::change::Ledger::range_pages(&ledger);
         let opened = Opened::with((ledger, false), before, pages, history);
-        Ok(Some(Self { base, range_pages, opened: Some(opened) }))
+        Ok(Some(Self { base, range_pages, opened: Some(opened), started }))
     }
 
     /// The key with which the facts of the ledger are hashed; `None` if the plan makes the ledger.
@@ -122,14 +125,15 @@ impl<'a> ForPlan<'a> {
 
     /// What the plan stores about the ledger. `pages_swept` is the number of pages that the tasks read.
     pub fn planned(self, left_out: Option<&LeftOut>, pages_swept: u64) -> PlannedLedger {
-        let Self { base, range_pages, .. } = self;
+        let Self { base, range_pages, started, .. } = self;
         let left_out = left_out.map(|left_out| PlannedLeftOut {
             ranges: left_out.ranges,
             swept: left_out.swept.iter().map(|(reason, count)| (reason.name().to_owned(), *count)).collect(),
             bytes_swept: pages_swept * PAGE_BYTES as u64,
             bytes_kept: left_out.pages_kept * PAGE_BYTES as u64,
         });
-        PlannedLedger { base, range_pages, left_out }
+        let planned_at = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        PlannedLedger { base, range_pages, left_out, planned_at }
     }
 }
 
@@ -142,7 +146,7 @@ pub(super) fn merge(
     (merge, planned): (&Merge, &PlannedLedger),
     (input, known): (&Input, Option<(&Before, &Path)>),
     (source, prepared): (&dyn PageSource, &Prepared<'_>),
-    (listener, started): (&dyn Progress, SystemTime),
+    listener: &dyn Progress,
 ) -> Result<Report, Failure> {
     let Some((before, history)) = known else {
         let what = if planned.left_out.is_some() { "uses" } else { "makes" };
@@ -155,6 +159,10 @@ pub(super) fn merge(
     let Input::Backups(backups) = input else { return Err(again(&"the files are not backups any more")) };
     let pages = &backups.pages;
     let key = merge.opened.folder.key();
+    let path = path_of(history, &planned.base.set);
+    if let Err(error @ PartsError::InUse { .. }) = Ledger::<Base>::open(&path, &BUILD) {
+        return Err(Failure::unable(format!("{error}; merge again later")));
+    }
     let opened = Opened::of_plan(request, (history, before), pages, (planned, key)).map_err(|why| again(&why))?;
     let begin = || {
         // What this process has read of the container for the maps, tasks have read too.
@@ -165,7 +173,6 @@ pub(super) fn merge(
     let done = throttled(request, source, |source| {
         merge.run_by_change(source, &prepared.database, &prepared.options, listener, &by_ledger)
     });
-    let path = path_of(history, &planned.base.set);
     let (report, mut reuse) = done.map_err(|stop| match stop {
         Ok(failure) => failure,
         Err(error @ NotByChange::Rotten(_)) => {
@@ -177,7 +184,8 @@ pub(super) fn merge(
         let counted = |reason: check::change::Reason| Some((reason, *left_out.swept.get(reason.name())?));
         reuse.swept = check::change::Reason::ALL.into_iter().filter_map(counted).collect();
     }
-    let mut report = opened.end(request, prepared, (report, reuse), started).map_err(|why| again(&why))?;
+    let planned_at = UNIX_EPOCH.checked_add(Duration::from_secs(planned.planned_at)).unwrap_or(UNIX_EPOCH);
+    let mut report = opened.end(request, prepared, (report, reuse), planned_at).map_err(|why| again(&why))?;
     if let (Some(Change::Proven(change)), Some(left_out)) = (&mut report.change, &planned.left_out) {
         change.bytes_read += left_out.bytes_swept;
     }

@@ -96,6 +96,12 @@ impl HandedOut {
         }
     }
 
+    /// Whether the tasks leave out what a ledger has.
+    pub(crate) fn uses_ledger(&self) -> bool {
+        let ledger = Opened::open(&self.folder).ok().and_then(|opened| opened.plan.options.ledger);
+        ledger.is_some_and(|ledger| ledger.left_out.is_some())
+    }
+
     /// Deletes the plan.
     pub(crate) fn remove(self) {
         remove(&self.folder);
