@@ -169,7 +169,8 @@ fn wanted(
     let asked = request.keep_parts;
     let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
     let Some((full, guid)) = full.and_then(|set| Some((set, set.guid.clone()?))) else {
-        return asked.map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
+        return asked
+            .map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
     };
     let path = path_of(history, &guid);
     if request.only_by_change.is_some() && !path.exists() {

@@ -47,7 +47,7 @@ use crate::sweep::settled::{Children, Marks, Settled};
 use groups::Keeping;
 use inputs::Inputs;
 pub use parted::{Divided, LeftOut, Supply, merge_by_change};
-pub(crate) use parted::{Groups, others, ranges_head, read_ranges, sweep_of_task};
+pub(crate) use parted::{Groups, others, ranges_head, read_ranges_of, sweep_of_task};
 use standing::Standing;
 use states::{State, States};
 pub use tables::Turn;
@@ -196,7 +196,9 @@ pub enum NotByChange {
     #[error("the ledger cannot be read: {0}")]
     Io(#[from] io::Error),
     /// The plan has left out a range whose sums are not kept.
-    #[error("it does not have the sums of {count} ranges any more, which the plan has left out; the first begins at page {first}")]
+    #[error(
+        "it does not have the sums of {count} ranges any more, which the plan has left out; the first begins at page {first}"
+    )]
     LeftOut {
         /// The number of ranges.
         count: u64,

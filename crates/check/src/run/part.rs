@@ -30,9 +30,9 @@ use crate::basis::progress::Progress;
 use crate::checks::index_match;
 use crate::checks::{Checks, Sums};
 use crate::run::change::{
-    Groups, Ledger, LeftOut, NotByChange, Watched, others, ranges_head, read_ranges, sweep_of_task,
+    Groups, Ledger, LeftOut, NotByChange, Watched, others, ranges_head, read_ranges_of, sweep_of_task,
 };
-use crate::run::read_ranges as ranges_read;
+use crate::run::read_ranges;
 use crate::sweep::check_list::Swept;
 use crate::sweep::context::Context;
 use crate::sweep::memory::MemoryBudget;
@@ -216,7 +216,7 @@ impl Sweeper<'_, '_> {
     /// Describes the pages in use in each of these ranges. Each range is extended to the start of the next range, so
     /// that the ranges together contain all pages of their files.
     pub fn tiles(&self, ranges: &[FileRange]) -> Vec<RangeRead> {
-        ranges_read::tiles(self.context, ranges)
+        read_ranges::tiles(self.context, ranges)
     }
 
     /// Answers a question about a range by reading its pages a second time.
@@ -327,9 +327,14 @@ impl Sweeper<'_, '_> {
             NotByChange::Sums(error) => PartError::Sums(error),
             error => PartError::Lost(error.to_string()),
         };
-        let swept =
-            sweep_of_task((context, self.checks), &groups, ranges, &mut begun.findings, (&self.metered.meter, progress))
-                .map_err(to_sums)?;
+        let swept = sweep_of_task(
+            (context, self.checks),
+            &groups,
+            ranges,
+            &mut begun.findings,
+            (&self.metered.meter, progress),
+        )
+        .map_err(to_sums)?;
         let is_read = !swept.tallies.unread.may_be_in(range.file_id, range.first..range.end());
         let mut to = Output::new(&context.hash, head, context.space, to);
         let (pages_read, findings) = self.end(range, (begun, swept), &mut to)?;
@@ -394,7 +399,7 @@ pub fn read_ranges_left(
 ) -> Result<Vec<FileRange>, SumsError> {
     let (hash, space) = (FactHash::of_key(key), TempStore::default());
     let mut from = Input::new(&hash, &ranges_head(head), (&space, 0), from);
-    let ranges = read_ranges(range, range_pages, &mut from)?;
+    let ranges = read_ranges_of(range, range_pages, &mut from)?;
     from.finish()?;
     Ok(ranges)
 }

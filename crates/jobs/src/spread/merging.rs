@@ -118,8 +118,7 @@ impl Merge {
                 (by_ledger.begin)().map_err(Stop::Failure)
             };
             let mut tasks = self.opened.plan.tasks.iter();
-            let mut swept =
-                || tasks.next().map(|task| sweeping::swept(&self.opened, task).map_err(Stop::Failure));
+            let mut swept = || tasks.next().map(|task| sweeping::swept(&self.opened, task).map_err(Stop::Failure));
             let divided = Divided { ranges: ranges.clone(), swept: &mut swept, begin: &mut begin, parts };
             merge_by_change((source, database), options, (listener, rounds), by_ledger.ledger, divided)
         })

@@ -19,7 +19,8 @@ pub fn sweep(
     listener: &dyn check::Progress,
 ) -> Result<Done, Failure> {
     let path = opened.folder.part_path(&opened.plan, task);
-    let ledger = opened.plan.options.ledger.as_ref().map(|ledger| Ok::<_, Failure>((ledger.range_pages, swept(opened, task)?)));
+    let ledger =
+        opened.plan.options.ledger.as_ref().map(|ledger| Ok::<_, Failure>((ledger.range_pages, swept(opened, task)?)));
     let ledger = ledger.transpose()?;
     opened.folder.write(&opened.plan, task, |bound_to, to| {
         let range = task.range();
@@ -58,9 +59,8 @@ pub fn swept(opened: &Opened, task: &Task) -> Result<Vec<FileRange>, Failure> {
 /// Reads which ranges of a piece of the maps are swept; they are at its start, if a plan leaves out some.
 fn read_swept(opened: &Opened, area: &Task, (head, from): (&[u8], &mut dyn Read)) -> Result<Vec<FileRange>, SumsError> {
     let ledger = opened.plan.options.ledger.as_ref().filter(|ledger| ledger.left_out.is_some());
-    let read = |ledger: &PlannedLedger| {
-        read_ranges_left(opened.folder.key(), (area.range(), ledger.range_pages), head, from)
-    };
+    let read =
+        |ledger: &PlannedLedger| read_ranges_left(opened.folder.key(), (area.range(), ledger.range_pages), head, from);
     ledger.map_or_else(|| Ok(Vec::new()), read)
 }
 

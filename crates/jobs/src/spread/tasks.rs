@@ -78,12 +78,7 @@ impl<'o> Work<'o> {
     }
 
     /// Runs a task.
-    fn carry_out(
-        &self,
-        sweeper: &mut Sweeper<'_, '_>,
-        task: &Task,
-        listener: &dyn Progress,
-    ) -> Result<(), Failure> {
+    fn carry_out(&self, sweeper: &mut Sweeper<'_, '_>, task: &Task, listener: &dyn Progress) -> Result<(), Failure> {
         let opened = self.opened;
         let mut asked = self.asked(task)?;
         let Some((of, question)) = &mut asked else {

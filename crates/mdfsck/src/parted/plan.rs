@@ -39,8 +39,7 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
     set_up(&check, |check| {
         let choice = check.sets()?;
         let (paths, sets) = inventory::one("plan", &named, &choice, check.stop.until())?;
-        let what =
-            What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
+        let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
         Folder::reserve(&folder)?;
         let plan = make(&folder, &check.of(paths), &what, arguments.task_size)?;
         let view = PlanView {
@@ -101,12 +100,7 @@ fn bytes_left_out(plan: &Plan<Planned>) -> Option<u64> {
 }
 
 /// Makes a plan in `folder`, which is used only for this plan.
-pub(super) fn make(
-    folder: &Path,
-    check: &Request,
-    what: &What<'_>,
-    task_bytes: u64,
-) -> Result<Plan<Planned>, Failure> {
+pub(super) fn make(folder: &Path, check: &Request, what: &What<'_>, task_bytes: u64) -> Result<Plan<Planned>, Failure> {
     planning::make(folder, check, what, task_bytes, progress::listener(check.run.progress, None))
 }
 

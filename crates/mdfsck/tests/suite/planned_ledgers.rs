@@ -239,7 +239,9 @@ fn tasks_of_any_size_and_with_any_threads_give_the_report_and_the_parts_of_a_che
         let by_change = check(&files, Some(&backups.path("h")));
         let parts = parts_that_fit(&files, &backups.path("h"));
         let mut first = None;
-        for (number, (task_bytes, threads)) in [(1 << 20, 1), (1 << 20, 3), (2 << 20, 2), (1 << 40, 2)].into_iter().enumerate() {
+        for (number, (task_bytes, threads)) in
+            [(1 << 20, 1), (1 << 20, 3), (2 << 20, 2), (1 << 40, 2)].into_iter().enumerate()
+        {
             fs::write(&ledger, &of_full).unwrap();
             let folder = backups.path(&format!("plan-{state}-{number}"));
             plan(&files, &folder, Some(&backups.path("h")), task_bytes).unwrap();
@@ -342,7 +344,9 @@ fn a_ledger_that_has_grown_or_was_written_anew_since_the_plan_still_serves() {
     match backups.merge(&plan, "h") {
         Ok(report) => assert_eq!(said(&report), whole),
         // Only the latest part of each range is left, which may be that of the later state.
-        Err(why) => assert!(why.contains("ranges any more, which the plan has left out; the first begins at page ("), "{why}"),
+        Err(why) => {
+            assert!(why.contains("ranges any more, which the plan has left out; the first begins at page ("), "{why}")
+        }
     }
     let new = backups.done("new", &both, Some("h"));
     assert_eq!(said(&backups.merge(&new, "h").unwrap()), whole);

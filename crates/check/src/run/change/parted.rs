@@ -20,7 +20,8 @@ use super::packed::{head, pieces, unpacked};
 use super::states::{State, States};
 use super::watched::contains;
 use super::{
-    Added, Change, Entry, Kept, Ledger, NotByChange, Others, Part, PartKey, Reason, Reuse, by_change, joined, most_stood,
+    Added, Change, Entry, Kept, Ledger, NotByChange, Others, Part, PartKey, Reason, Reuse, by_change, joined,
+    most_stood,
 };
 use crate::basis::accounting::Meter;
 use crate::basis::ledger::FindingCollector;
@@ -101,7 +102,11 @@ pub(crate) fn ranges_head(head: &[u8]) -> Vec<u8> {
 
 /// Reads the output of [`LeftOut::write`]: the ranges of a task's pages that must be swept. Neighboring ranges are
 /// joined.
-pub(crate) fn read_ranges(task: FileRange, range_pages: u32, from: &mut Input<'_>) -> Result<Vec<FileRange>, SumsError> {
+pub(crate) fn read_ranges_of(
+    task: FileRange,
+    range_pages: u32,
+    from: &mut Input<'_>,
+) -> Result<Vec<FileRange>, SumsError> {
     let bits = Box::<[u8]>::read(from)?;
     if bits.len() != (task.pages.div_ceil(range_pages.max(1)) as usize).div_ceil(8) {
         return Err(from.damaged("the ranges of a task"));
@@ -252,7 +257,8 @@ pub(crate) fn sweep_of_task(
     let change = Change::new(context, checks, groups)?;
     let missing_in = |change: &Change<'_>, file: u16, first: u32, end: u32| {
         let file_pages = change.context.survey.file(file).map_or(0, |file| file.pages);
-        let pages = (first..end.min(file_pages)).step_by(change.range_pages as usize).map(|page| PageId::new(file, page));
+        let pages =
+            (first..end.min(file_pages)).step_by(change.range_pages as usize).map(|page| PageId::new(file, page));
         let own = pages.filter(|page| contains(ranges, *page));
         own.filter(|page| change.is_in_scope(range_of(*page, change.range_pages, file_pages))).count()
     };
@@ -329,12 +335,18 @@ impl<E: From<NotByChange> + From<SumsError>> Others<E> for OfTasks<'_, '_, '_, E
         run.progress.phase("merge", 0);
         while let Some(part) = (self.divided.parts)() {
             let suspects = &mut self.suspects;
-            take_part((run, change.context, change.checks), (self.source, part?), &mut swept, |_| true, |from| {
-                let of_part: Vec<PageId> = Wire::read(from)?;
-                // A page in a range that another task has swept is that task's.
-                suspects.extend(of_part.into_iter().filter(|page| change.is_kept(kept, *page)));
-                take_groups(from, |parts, all| keep(change, (parts, all), &mut keys))
-            })?;
+            take_part(
+                (run, change.context, change.checks),
+                (self.source, part?),
+                &mut swept,
+                |_| true,
+                |from| {
+                    let of_part: Vec<PageId> = Wire::read(from)?;
+                    // A page in a range that another task has swept is that task's.
+                    suspects.extend(of_part.into_iter().filter(|page| change.is_kept(kept, *page)));
+                    take_groups(from, |parts, all| keep(change, (parts, all), &mut keys))
+                },
+            )?;
         }
         Ok((swept, keys))
     }

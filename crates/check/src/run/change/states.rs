@@ -152,7 +152,8 @@ impl States {
         let of_file = self.files.iter().filter(move |(file_id, ..)| *file_id == file);
         of_file.flat_map(move |(file, pages, states)| {
             let (from, to) = (first / self.range_pages, end.min(*pages).div_ceil(self.range_pages));
-            let with_first = states.values(from as usize..to as usize).zip((first..).step_by(self.range_pages as usize));
+            let with_first =
+                states.values(from as usize..to as usize).zip((first..).step_by(self.range_pages as usize));
             let range = |first| range_of(PageId::new(*file, first), self.range_pages, *pages);
             with_first.map(move |(state, first)| (range(first), State::of_number(state)))
         })

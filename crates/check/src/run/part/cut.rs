@@ -55,7 +55,9 @@ pub(super) fn counted_ranges(
             let counted_now = u64::from(count(file.file_id, first, chunk));
             let pages_now = u64::from(chunk);
             match &mut open {
-                Some((range, counted, pages)) if *counted + counted_now <= most_counted && *pages + pages_now <= most => {
+                Some((range, counted, pages))
+                    if *counted + counted_now <= most_counted && *pages + pages_now <= most =>
+                {
                     *counted += counted_now;
                     *pages += pages_now;
                     range.pages = first + chunk - range.first;

@@ -109,11 +109,13 @@ fn again_of(ledger: &Memory) -> Memory {
 fn parts_do_not_depend_on_the_threads_and_a_changed_part_is_refused() {
     let (files, database, ledger) = base(0);
     let later = changed(&files.files, &[data_pages(&files.files)[3]], with_other_lsn);
-    let of_threads = |max_threads| planned(&later, &database, &Options { max_threads, ..options() }, &ledger.again(), 256);
+    let of_threads =
+        |max_threads| planned(&later, &database, &Options { max_threads, ..options() }, &ledger.again(), 256);
     let (one, many) = (of_threads(1), of_threads(4));
     assert!(one.parts == many.parts && one.parts.len() > 1);
     for at in (0..one.parts[0].len()).step_by(97) {
-        let mut changed = Planned { areas: one.areas.clone(), swept: one.swept.clone(), parts: one.parts.clone(), pages_kept: 0 };
+        let mut changed =
+            Planned { areas: one.areas.clone(), swept: one.swept.clone(), parts: one.parts.clone(), pages_kept: 0 };
         changed.parts[0][at] ^= 4;
         assert!(merged(&later, &database, &options(), &ledger.again(), &changed).is_err(), "{at}");
     }
