@@ -86,7 +86,8 @@ fn tasks_make_the_parts_and_the_report_of_one_run() {
                 let tasks = again();
                 let planned = planned(state, &database, &options, &tasks, most);
                 let (found, found_reuse) = merged(state, &database, &options, &tasks, &planned).unwrap();
-                assert_eq!(said(&found), said(&report));
+                // With an empty ledger, one run also reads stretches of free pages.
+                assert!(said_of(found, &report), "{threads} threads, {most} pages");
                 assert_eq!((found_reuse.pages_kept, found_reuse.ranges), (reuse.pages_kept, reuse.ranges));
                 assert!(planned.pages_kept >= reuse.pages_kept, "{} {}", planned.pages_kept, reuse.pages_kept);
                 assert!(kept(&tasks) == kept(&one), "{threads} threads, {most} pages");
@@ -110,9 +111,10 @@ fn parts_do_not_depend_on_the_threads_and_a_changed_part_is_refused() {
     let (files, database, ledger) = base(0);
     let later = changed(&files.files, &[data_pages(&files.files)[3]], with_other_lsn);
     let of_threads =
-        |max_threads| planned(&later, &database, &Options { max_threads, ..options() }, &ledger.again(), 256);
+        |max_threads| planned(&later, &database, &Options { max_threads, ..options() }, &ledger.again(), 128);
     let (one, many) = (of_threads(1), of_threads(4));
-    assert!(one.parts == many.parts && one.parts.len() > 1);
+    assert!(one.parts == many.parts, "the threads show");
+    assert!(one.parts.len() > 1, "{:?}", one.areas);
     for at in (0..one.parts[0].len()).step_by(97) {
         let mut changed =
             Planned { areas: one.areas.clone(), swept: one.swept.clone(), parts: one.parts.clone(), pages_kept: 0 };
@@ -132,7 +134,8 @@ fn a_range_that_is_neither_planned_nor_kept_ends_the_merge_and_none_counts_twice
     let grown = ledger.again();
     let (report, reuse) = run_by_change(&later, &database, &options(), &Silent, &grown).unwrap();
     let (again, reuse_again) = merged(&later, &database, &options(), &grown.next(), &planned).unwrap();
-    assert_eq!((said(&again), reuse_again.pages_kept), (said(&report), reuse.pages_kept));
+    assert!(said_of(again, &report));
+    assert_eq!(reuse_again.pages_kept, reuse.pages_kept);
 }
 
 #[test]
