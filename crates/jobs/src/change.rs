@@ -2,6 +2,7 @@
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
 mod left;
+mod planned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,6 +37,7 @@ use crate::throttle::throttled;
 use crate::version::BUILD;
 
 pub use left::left;
+pub use planned::{ForPlan, PlannedLedger};
 
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.
@@ -68,6 +70,9 @@ pub(crate) struct Base {
 /// The identities of the files before they are opened, if the check may use or make a ledger.
 pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {
     let history = request.results.history.as_deref()?;
+    if what.spread.opened().is_some_and(|opened| opened.plan.options.ledger.is_some()) {
+        return Some(Before::of(request, what));
+    }
     let is_divided = !matches!(what.spread, Spread::None) || request.windows.window.is_some();
     let is_asked = request.keep_parts.is_some() || !ledgers(history).is_empty();
     (is_asked && !is_divided && !request.estimate_only).then(|| Before::of(request, what))
@@ -114,6 +119,12 @@ pub fn check(
     (source, prepared): (&dyn PageSource, &Prepared<'_>),
     (listener, started): (&dyn Progress, SystemTime),
 ) -> Result<Report, Failure> {
+    if let Spread::Merge(merge) = what.spread
+        && let Some(planned) = &merge.opened.plan.options.ledger
+    {
+        let opened = (input, before.zip(request.results.history.as_deref()));
+        return planned::merge(request, (merge, planned), opened, (source, prepared), listener);
+    }
     // A whole check opens the files without hints, because opening finds damage too.
     let whole = || match input {
         Input::Backups(backups) if backups.pages.is_hinted() => {
@@ -153,6 +164,32 @@ pub fn check(
     Ok(Report { change: Some(Change::Whole(why)), ..whole()? })
 }
 
+/// Which ledger a check of these backups uses or makes: its path, its base, and whether it is made. `None` if there is
+/// none, and none was asked for. An error says why there can be none.
+fn wanted(
+    request: &Request,
+    (history, before): (&Path, &Before),
+    pages: &BackupPages,
+) -> Result<Option<(PathBuf, Base, bool)>, String> {
+    let asked = request.keep_parts;
+    let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
+    let Some((full, guid)) = full.and_then(|set| Some((set, set.guid.clone()?))) else {
+        return asked
+            .map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
+    };
+    let path = path_of(history, &guid);
+    if request.only_by_change.is_some() && !path.exists() {
+        return Ok(None);
+    }
+    let is_alone = pages.sets().len() == 1;
+    // A full backup alone is always read whole, so that a second check of it finds pages that went bad since.
+    let is_used = !is_alone && path.exists();
+    if !is_used && asked.is_none() {
+        return Ok(None);
+    }
+    Ok(Some((path, Base::of(full, before, (&guid, pages), (asked, &Scope::Database))?, !is_used)))
+}
+
 /// What was read of the container of the first set, what opening it has found, and what was read of the container of the
 /// later sets.
 type OfContainer<'a> = (Option<&'a [u8]>, Option<Vec<u8>>, Vec<u8>);
@@ -177,28 +214,12 @@ impl<'a> Opened<'a> {
         (history, before): (&'a Path, &Before),
         pages: &'a BackupPages,
     ) -> Result<Option<Self>, String> {
-        let asked = request.keep_parts;
-        let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
-        let Some((full, guid)) = full.and_then(|set| Some((set, set.guid.clone()?))) else {
-            return asked
-                .map_or(Ok(None), |_| Err("the backups do not begin with a full backup that has an ID".to_owned()));
+        let Some((path, base, is_new)) = wanted(request, (history, before), pages)? else { return Ok(None) };
+        let ledger = match is_new {
+            false => former(&path, &base, request.keep_parts)?,
+            true => fresh(request, &path, base)?,
         };
-        let path = path_of(history, &guid);
-        let base = || Base::of(full, before, (&guid, pages), (asked, &Scope::Database));
-        if request.only_by_change.is_some() && !path.exists() {
-            return Ok(None);
-        }
-        let is_alone = pages.sets().len() == 1;
-        // A full backup alone is always read whole, so that a second check of it finds pages that went bad since.
-        let is_used = !is_alone && path.exists();
-        if !is_used && asked.is_none() {
-            return Ok(None);
-        }
-        let ledger = match is_used {
-            true => former(&path, &base()?, asked)?,
-            false => fresh(request, &path, base()?)?,
-        };
-        Ok(Some(Self::with((ledger, !is_used, path), before, pages, history)))
+        Ok(Some(Self::with((ledger, is_new, path), before, pages, history)))
     }
 
     /// Opens the ledger of the base for a window of time, or makes one. An error says why there can be none.
@@ -290,11 +311,24 @@ impl<'a> Opened<'a> {
         if let Some(before) = request.reread.and_then(|reread| started.checked_sub(reread)) {
             self.ledger.read_again_before(history::time::text(before));
         }
-        let Self { ledger, is_new, pages, .. } = &self;
-        let options = Options { hash_key: Some(key.clone()), ..prepared.options.clone() };
+        let ledger = &self.ledger;
+        let options = Options { hash_key: Some(key), ..prepared.options.clone() };
         let done =
             throttled(request, source, |source| run_by_change(source, &prepared.database, &options, listener, ledger));
-        let (mut report, reuse) = done.map_err(|error: NotByChange| error.to_string())?;
+        let done = done.map_err(|error: NotByChange| error.to_string())?;
+        self.end(request, prepared, done, started)
+    }
+
+    /// Completes the report, and keeps the parts of this run. An error says why the report must not be used.
+    fn end(
+        self,
+        request: &Request,
+        prepared: &Prepared<'_>,
+        (mut report, reuse): (Report, Reuse),
+        started: SystemTime,
+    ) -> Result<Report, String> {
+        let Self { ledger, is_new, pages, .. } = &self;
+        let key = ledger.key();
         if let Some(path) = self.changed_file() {
             return Err(format!("{} was changed while it was read", path.display()));
         }

@@ -3,8 +3,10 @@
 pub mod evidence;
 pub mod make;
 pub mod merging;
+pub mod planning;
 pub mod rounds;
 pub mod sweeping;
+pub mod tasks;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use source::PageSource;
 use source::backup::{self, ChainSet, SetChoice};
 use sums::HashKey;
 
+use crate::change::PlannedLedger;
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::{self, Input};
@@ -68,6 +71,17 @@ pub struct What<'a> {
     pub spread: Spread<'a>,
 }
 
+impl<'a> What<'a> {
+    /// The same database, checked by a process with another role.
+    #[must_use]
+    pub fn with<'w>(&self, spread: Spread<'w>) -> What<'w>
+    where
+        'a: 'w,
+    {
+        What { named: self.named, choice: self.choice, sets: self.sets, place: None, spread }
+    }
+}
+
 /// The role of this process in a check that is divided between processes.
 #[derive(Clone, Copy, Default)]
 pub enum Spread<'a> {
@@ -104,7 +118,7 @@ impl<'a> Spread<'a> {
     /// Maximum number of pages whose allocation maps are in memory at the same time; `None` for no limit.
     pub fn mapped_pages(self) -> Option<u64> {
         match self {
-            Self::Task(opened) => opened.plan.tasks.iter().map(|task| u64::from(task.pages)).max(),
+            Self::Task(opened) => opened.plan.areas().map(|area| u64::from(area.pages)).max(),
             _ => None,
         }
     }
@@ -147,6 +161,9 @@ pub struct Planned {
     /// Evidence that shows a later window of the same check whether it reads the same bytes; `None` for `mdfsck plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// The ledger that the plan uses or makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<PlannedLedger>,
 }
 
 impl Planned {
@@ -161,6 +178,7 @@ impl Planned {
             stop: check.stop.clone(),
             has_audit: false,
             evidence: None,
+            ledger: None,
         }
     }
 }

@@ -203,6 +203,7 @@ pub(crate) mod tests {
             options: (),
             files: Vec::new(),
             tasks: (0..3).map(task).collect(),
+            rest: Vec::new(),
             round: 0,
         };
         let folder = Folder::create(path, &plan, &new_key().unwrap(), None, None).unwrap();

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use check::change::{self, Entry, NotByChange, Part, PartKey};
+use check::change::{self, Entry, NotByChange, Part, PartKey, packed};
 use check::part::{Digest, digest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -94,6 +94,13 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         };
         let writer = Mutex::new(Writer::new((of_writer, Some(temporary)), (CONTENT, 0), most_bytes));
         Ok(Self { path: path.to_owned(), head, read_again_before: None, file, writer, later_sets: None })
+    }
+
+    /// The facts of all runs are hashed with this key. The ledger must be new.
+    #[must_use]
+    pub fn with_key(mut self, key: &HashKey) -> Self {
+        self.head.key = *key.bytes();
+        self
     }
 
     /// Opens a ledger. No other process can use it until the returned value is dropped.
@@ -311,8 +318,8 @@ impl<B: Sync + Send> change::Ledger for Ledger<B> {
     }
 
     fn keep(&self, parts: &[Part], all: &[u8]) {
-        let head = groups::head(parts, all);
-        let pieces: Vec<&[u8]> = groups::pieces(&head, parts, all).collect();
+        let head = packed::head(parts, all);
+        let pieces: Vec<&[u8]> = packed::pieces(&head, parts, all).collect();
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         // What was found must hide the sums of earlier runs, however full the ledger is.
         let has_sums = parts.iter().any(|part| part.key.above != PartKey::FOUND);

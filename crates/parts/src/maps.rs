@@ -99,7 +99,7 @@ pub(crate) fn open<O>(path: PathBuf, plan: &Plan<O>, piece: Piece) -> Result<imp
     let damaged = || PartsError::Damaged { path: path.clone(), what: "it is not what the plan wrote".to_owned() };
     let mut read = || -> io::Result<Option<(u64, u64)>> {
         let length = file.seek(SeekFrom::End(0))?;
-        let pieces = 1 + u64::from(plan.task_count());
+        let pieces = 1 + u64::from(plan.area_count());
         let Some(end) = length.checked_sub(pieces * PLACE_BYTES) else { return Ok(None) };
         file.seek(SeekFrom::Start(end + piece.number() * PLACE_BYTES))?;
         let mut place = [0; PLACE_BYTES as usize];

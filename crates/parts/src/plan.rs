@@ -100,6 +100,9 @@ pub struct Plan<O> {
     pub files: Vec<SourceFile>,
     /// The tasks, ordered by ID.
     pub tasks: Vec<Task>,
+    /// Ranges without a task of the plan. Tasks of further rounds may read their pages. They are numbered after the tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rest: Vec<Task>,
     /// The round of the tasks; 0 for the tasks that sweep pages.
     #[serde(skip)]
     pub round: u32,
@@ -109,6 +112,21 @@ impl<O> Plan<O> {
     /// The number of tasks.
     pub fn task_count(&self) -> u32 {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The ranges of all tasks, and those without a task.
+    pub fn areas(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.iter().chain(&self.rest)
+    }
+
+    /// The number of ranges with and without a task.
+    pub fn area_count(&self) -> u32 {
+        u32::try_from(self.tasks.len() + self.rest.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The range with this number.
+    pub fn area(&self, id: u32) -> Option<&Task> {
+        self.tasks.get(id as usize).or_else(|| self.rest.get((id as usize).checked_sub(self.tasks.len())?))
     }
 
     /// Returns the task with this number.
@@ -134,8 +152,8 @@ impl<O> Plan<O> {
         self.files.iter().try_for_each(SourceFile::verify)
     }
 
-    /// Whether the tasks are numbered from 0 in order.
+    /// Whether the ranges are numbered from 0 in order.
     pub(crate) fn is_in_order(&self) -> bool {
-        (0..).zip(&self.tasks).all(|(id, task): (u32, &Task)| task.id == id)
+        (0..).zip(self.areas()).all(|(id, task): (u32, &Task)| task.id == id)
     }
 }

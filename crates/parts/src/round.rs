@@ -24,7 +24,7 @@ const MOST_QUESTION_BYTES: u64 = 1 << 24;
 pub struct RoundTask {
     /// The number of the question that the task answers.
     pub question: u32,
-    /// The number of the plan's task that has the page range to read.
+    /// The number of the plan's range whose pages are read: that of its task, or of a range without a task.
     pub of: u32,
 }
 
@@ -91,14 +91,14 @@ impl Folder {
                 return Err(damaged("it is a round of another plan"));
             }
             let tasks = (0..).zip(&round.tasks).map(|(id, task)| {
-                let of = plan.tasks.get(task.of as usize).filter(|_| task.question < round.questions)?;
+                let of = plan.area(task.of).filter(|_| task.question < round.questions)?;
                 Some(Task { id, ..of.clone() })
             });
             let tasks = tasks.collect::<Option<Vec<_>>>().ok_or_else(|| damaged("a task is not one of the plan"))?;
             let digest = digest(self.key(), &[&self.digest()[..], &json].concat());
             rounds.push(OpenRound {
                 folder: self.with_digest(digest),
-                plan: Plan { tasks, round: number, ..plan.clone() },
+                plan: Plan { tasks, rest: Vec::new(), round: number, ..plan.clone() },
                 round,
             });
         }

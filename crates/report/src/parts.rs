@@ -16,6 +16,8 @@ pub struct PlanView<'a> {
     pub tasks: u32,
     /// Bytes that the tasks read.
     pub bytes: u64,
+    /// Bytes that no task reads, because they have not changed since they were checked; `None` if the plan uses no ledger.
+    pub left_out: Option<u64>,
 }
 
 /// A further round of a plan.
@@ -47,6 +49,8 @@ pub struct StatusView<'a> {
     pub missing: &'a [u32],
     /// Total size of the parts, in bytes.
     pub bytes: u64,
+    /// Bytes that no task reads, because they have not changed since they were checked; `None` if the plan uses no ledger.
+    pub left_out: Option<u64>,
 }
 
 /// Writes a plan for people. `folder` is the folder of the plan, quoted for use in a command.
@@ -54,14 +58,19 @@ pub struct StatusView<'a> {
 /// # Errors
 /// If writing to `out` fails.
 pub fn write_plan(plan: &PlanView<'_>, folder: &str, out: &mut dyn io::Write) -> io::Result<()> {
-    let PlanView { database, tasks, bytes, .. } = *plan;
+    let PlanView { database, tasks, bytes, left_out, .. } = *plan;
     let database = crate::text_table::printable(database);
     match tasks {
+        0 if left_out.is_some() => writeln!(out, "{database}: no tasks, because nothing has changed")?,
         0 => writeln!(out, "{database}: no tasks, because no page of a table has to be read")?,
         1 => writeln!(out, "{database}: 1 task (0), which reads {} MB", bytes.div_ceil(1 << 20))?,
         _ => {
             writeln!(out, "{database}: {tasks} tasks (0 to {}), which read {} MB", tasks - 1, bytes.div_ceil(1 << 20))?
         }
+    }
+    if let Some(left_out) = left_out {
+        let megabytes = left_out.div_ceil(1 << 20);
+        writeln!(out, "{megabytes} MB are left out, because they have not changed since they were checked")?;
     }
     if tasks > 0 {
         writeln!(out, "mdfsck task {folder} ID     each, in any order, on any machine that has the same paths")?;
@@ -74,8 +83,9 @@ pub fn write_plan(plan: &PlanView<'_>, folder: &str, out: &mut dyn io::Write) ->
 /// # Errors
 /// If writing to `out` fails.
 pub fn write_plan_json(plan: &PlanView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-    let PlanView { plan, folder, database, tasks, bytes } = *plan;
-    line(&parts::PartsLine::Plan(parts::PlanMade { v: VERSION, plan, folder, database, tasks, bytes }), out)
+    let PlanView { plan, folder, database, tasks, bytes, left_out } = *plan;
+    let made = parts::PlanMade { v: VERSION, plan, folder, database, tasks, bytes, bytes_left_out: left_out };
+    line(&parts::PartsLine::Plan(made), out)
 }
 
 /// Writes a further round as JSON.
@@ -92,7 +102,7 @@ pub fn write_round_json(round: &RoundView<'_>, out: &mut dyn io::Write) -> io::R
 /// # Errors
 /// If writing to `out` fails.
 pub fn write_status_json(status: &StatusView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-    let StatusView { plan, database, round, tasks, done, missing, bytes } = *status;
+    let StatusView { plan, database, round, tasks, done, missing, bytes, left_out } = *status;
     line(
         &parts::PartsLine::PlanStatus(parts::PlanStatus {
             v: VERSION,
@@ -103,6 +113,7 @@ pub fn write_status_json(status: &StatusView<'_>, out: &mut dyn io::Write) -> io
             done,
             missing,
             bytes,
+            bytes_left_out: left_out,
         }),
         out,
     )

@@ -9,6 +9,8 @@
 
 mod groups;
 mod inputs;
+pub mod packed;
+mod parted;
 mod standing;
 mod states;
 mod tables;
@@ -21,7 +23,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use catalog::Database;
-use findings::{FileRange, Options, Report, Scope};
+use findings::{FileRange, Options, Ranges, Report, Scope};
 use format::PageId;
 use source::PageSource;
 use source::backup::FileSeen;
@@ -39,16 +41,19 @@ use crate::run::{Run, run_with};
 use crate::sweep::any_in_scope;
 use crate::sweep::check_list::{CheckList, Swept};
 use crate::sweep::context::Context;
+use crate::sweep::rounds::Rounds;
 use crate::sweep::settled::{Children, Marks, Settled};
 
 use groups::Keeping;
 use inputs::Inputs;
+pub use parted::{Divided, LeftOut, Supply, merge_by_change};
+pub(crate) use parted::{Groups, others, ranges_head, read_ranges_of, sweep_of_task};
 use standing::Standing;
 use states::{State, States};
 pub use tables::Turn;
 #[doc(hidden)]
 pub use verify::differing_parts;
-use watched::Watched;
+pub(crate) use watched::Watched;
 pub use window::{Schedule, WindowDone, left_for_windows, run_in_window};
 
 /// The inputs of a range's sums.
@@ -201,6 +206,16 @@ pub enum NotByChange {
     /// The ledger cannot be read.
     #[error("the ledger cannot be read: {0}")]
     Io(#[from] io::Error),
+    /// The plan has left out a range whose sums are not kept.
+    #[error(
+        "it does not have the sums of {count} ranges any more, which the plan has left out; the first begins at page {first}"
+    )]
+    LeftOut {
+        /// The number of ranges.
+        count: u64,
+        /// The first page of the first of these ranges.
+        first: PageId,
+    },
     /// A page that was sound in the earlier run is not sound any more, although nothing has changed it.
     #[error("page {0} was sound when the earlier check read it, and is not sound now")]
     Rotten(PageId),
@@ -224,6 +239,9 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 6] = [Self::Bytes, Self::Maps, Self::Meaning, Self::NotKept, Self::Findings, Self::Again];
+
     /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -265,26 +283,72 @@ pub fn run_by_change(
     progress: &dyn Progress,
     ledger: &dyn Ledger,
 ) -> Result<(Report, Reuse), NotByChange> {
-    if options.scope != Scope::Database {
-        return Err(NotByChange::Options("a check of some tables only"));
+    by_change((source, database), options, (progress, None), (ledger, &mut Here))
+}
+
+/// The sums of ranges, and the keys of those parts that the run keeps, by file and first page.
+type Added = (Swept<Sums>, BTreeMap<(u16, u32), PartKey>);
+
+/// Where the sums of the ranges come from that are not taken from earlier runs.
+trait Others<E> {
+    /// Called when the maps are read. Marks the ranges that are swept in any case.
+    fn begin(&mut self, run: &mut Run<'_>, context: &Context<'_>, states: &mut States) -> Result<(), E>;
+
+    /// Supplies the sums of the ranges with pages in scope that are not kept, and keeps their parts in the ledger.
+    fn add(&mut self, run: &mut Run<'_>, change: &Change<'_>, kept: &Kept) -> Result<Added, E>;
+
+    /// The ranges among which second looks can be divided.
+    fn ranges(&mut self) -> Ranges {
+        Ranges::default()
     }
+
+    /// The pages of other ranges that were read besides, and were not sound.
+    fn suspects(&mut self) -> Vec<PageId> {
+        Vec::new()
+    }
+}
+
+/// The run sweeps the ranges itself.
+struct Here;
+
+impl Others<NotByChange> for Here {
+    fn begin(&mut self, _: &mut Run<'_>, _: &Context<'_>, _: &mut States) -> Result<(), NotByChange> {
+        Ok(())
+    }
+
+    fn add(&mut self, run: &mut Run<'_>, change: &Change<'_>, kept: &Kept) -> Result<Added, NotByChange> {
+        let missing = change.missing(kept);
+        let keeping = Keeping::new(change, missing_in(&kept.states));
+        run.progress.phase("sweep", missing.iter().map(|range| u64::from(range.pages)).sum());
+        let mut swept = run.sweep_ranges((change.context, change.checks), &missing, &keeping);
+        let (rest, new_keys) = keeping.finish();
+        swept.merge(rest);
+        Ok((swept, new_keys))
+    }
+}
+
+/// Like [`run_by_change`], with the sums of all ranges that are not kept from `others`.
+fn by_change<E: From<NotByChange>>(
+    (source, database): (&dyn PageSource, &Database),
+    options: &Options,
+    (progress, rounds): (&dyn Progress, Option<&Rounds<'_>>),
+    (ledger, others): (&dyn Ledger, &mut dyn Others<E>),
+) -> Result<(Report, Reuse), E> {
     refused(database, options)?;
     let watched = Watched::new(source);
     let (mut reuse, mut in_use, mut states, mut noted) = (Reuse::default(), Vec::new(), None, None);
-    let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
+    let mut report = run_with(&watched, database, options, (progress, rounds), |run, context, checks| {
+        let mut marked = States::of(context, ledger.range_pages());
+        others.begin(run, context, &mut marked)?;
         let change = Change::new(context, checks, ledger)?;
-        let mut kept = change.kept(run)?;
-        let missing = change.missing(&kept);
+        let mut kept = change.kept(run, marked)?;
         reuse = change.reuse(&kept);
         let ranges_kept = joined(kept.states.kept());
         watched.keep(ranges_kept.clone());
         in_use = ranges_kept;
-        let keeping = Keeping::new(&change, missing_in(&kept.states));
-        run.progress.phase("sweep", missing.iter().map(|range| u64::from(range.pages)).sum());
-        let others = run.sweep_ranges((change.context, checks), &missing, &keeping);
-        kept.swept.merge(others);
-        let (rest, new_keys) = keeping.finish();
-        kept.swept.merge(rest);
+        let (swept, new_keys) = others.add(run, &change, &kept)?;
+        kept.swept.merge(swept);
+        watched.suspect(others.suspects());
         kept.states.each_mut(|state| {
             if state.is_open() {
                 *state = State::Swept;
@@ -295,16 +359,21 @@ pub fn run_by_change(
         change.add_bounds(&mut kept, &settled)?;
         let mut standing = change.standing(&kept, new_keys);
         let values = Arc::clone(&settled.values_now);
+        if context.survey.has_missed() {
+            let text = context.space.error().unwrap_or_else(|| "a temporary file cannot be read".to_owned());
+            return Err(NotByChange::Io(io::Error::other(text)).into());
+        }
         context.settled = Some(settled);
         run.end_pass(context, checks, &mut kept.swept);
+        context.ranges = others.ranges();
         standing.open = std::mem::take(&mut kept.swept.sums.trees.open);
         standing.is_void |= context.space.error().is_some();
         noted = Some((standing, values));
         states = Some(kept.states);
-        Ok::<_, NotByChange>(kept.swept)
+        Ok::<_, E>(kept.swept)
     })?;
     if let Some(page) = watched.rotten(&in_use) {
-        return Err(NotByChange::Rotten(page));
+        return Err(NotByChange::Rotten(page).into());
     }
     if let Some((mut standing, values)) = noted {
         standing.values = std::mem::take(&mut *values.lock().unwrap_or_else(PoisonError::into_inner));
@@ -318,7 +387,18 @@ pub fn run_by_change(
 }
 
 /// Refuses a run that needs all pages.
-fn refused(database: &Database, options: &Options) -> Result<(), NotByChange> {
+///
+/// # Errors
+/// [`NotByChange`] with the reason.
+pub fn refused(database: &Database, options: &Options) -> Result<(), NotByChange> {
+    if options.scope != Scope::Database {
+        return Err(NotByChange::Options("a check of some tables only"));
+    }
+    refused_in_scope(database, options)
+}
+
+/// Like [`refused`], for a run that may be confined to some tables.
+fn refused_in_scope(database: &Database, options: &Options) -> Result<(), NotByChange> {
     if let Some(option) = needs_all_pages(options) {
         return Err(NotByChange::Options(option));
     }
@@ -420,11 +500,11 @@ impl<'c> Change<'c> {
     }
 
     /// Adds up the parts of earlier runs whose inputs are the same now, without their key bounds.
-    fn kept(&self, run: &Run<'_>) -> Result<Kept, NotByChange> {
+    fn kept(&self, run: &Run<'_>, states: States) -> Result<Kept, NotByChange> {
         let context = self.context;
         let (mut all, mut pages, mut keys) = (self.nothing(), 0, BTreeMap::new());
         let later_runs = self.ledger.runs().saturating_sub(1);
-        let states = self.each_fitting(run, |Found { run, fitting, swept, .. }| {
+        let states = self.each_fitting(run.progress, states, |Found { run, fitting, swept, .. }| {
             pages += swept.tallies.pages_read;
             all.merge(swept);
             all.sums.gather(context.space);
@@ -452,11 +532,11 @@ impl<'c> Change<'c> {
     /// Calls `visit` with the sums of earlier runs whose inputs are the same now, once for each range.
     fn each_fitting(
         &self,
-        run: &Run<'_>,
+        progress: &dyn Progress,
+        mut states: States,
         mut visit: impl FnMut(Found<'_>) -> Result<(), NotByChange>,
     ) -> Result<States, NotByChange> {
-        let mut states = States::of(self.context, self.range_pages);
-        run.progress.phase("merge", 0);
+        progress.phase("merge", 0);
         self.each_group(|run, translation, group| {
             let keys = group.keys().to_vec();
             let fitting = self.fitting(&keys, (run, translation.is_some()), &mut states);
@@ -471,8 +551,8 @@ impl<'c> Change<'c> {
                 let swept = self.read(&key.to_bytes(), translation, &group.read(Piece::Sums(at))?)?;
                 if self.checks.last_checkpoint.has_all(&swept.sums.last_checkpoint) {
                     visit(Found { run, fitting: Fitting::Part(&key), group: &mut *group, translation, swept })?;
-                } else if let Some(state) = states.get_mut(key.range) {
-                    *state = State::Other(Reason::Meaning);
+                } else {
+                    states.set(key.range, State::Other(Reason::Meaning));
                 }
             }
             Ok(())
@@ -486,32 +566,36 @@ impl<'c> Change<'c> {
     fn fitting(&self, keys: &[PartKey], (run, is_alike): (usize, bool), states: &mut States) -> Vec<(usize, PartKey)> {
         let mut fitting = Vec::new();
         for (at, key) in keys.iter().enumerate() {
-            let Some(state) = states.get_mut(key.range) else { continue };
-            if key.above == PartKey::FOUND && state.may_be_kept() {
+            let Some(before) = states.get(key.range) else { continue };
+            let mut state = before;
+            // A range that is swept in any case is judged like one whose parts do not fit.
+            if key.above == PartKey::FOUND && (state.may_be_kept() || state == State::Swept) {
                 state.is_other(Reason::Findings);
                 let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
                 found.mark(PageId::new(key.range.file_id, key.range.first));
             } else if self.ledger.must_read_again(run) {
                 state.is_other(Reason::Again);
             }
-            if !is_alike || !state.may_be_kept() {
-                continue;
-            }
-            match self.inputs.compare(self.context, self.checks, key, |range| self.above(range)) {
-                None => {
-                    *state = State::Kept(u16::try_from(run).unwrap_or(u16::MAX));
-                    fitting.push((at, *key));
+            if is_alike && state.may_be_kept() {
+                match self.inputs.compare(self.context, self.checks, key, |range| self.above(range)) {
+                    None => {
+                        state = State::Kept(u16::try_from(run).unwrap_or(u16::MAX));
+                        fitting.push((at, *key));
+                    }
+                    Some(reason) => state.is_other(reason),
                 }
-                Some(reason) => state.is_other(reason),
+            }
+            if state != before {
+                states.set(key.range, state);
             }
         }
         fitting
     }
 
     /// Finds the parts whose inputs are the same now, without reading their sums.
-    fn find_kept(&self, run: &Run<'_>) -> Result<States, NotByChange> {
+    fn find_kept(&self, progress: &dyn Progress) -> Result<States, NotByChange> {
         let mut states = States::of(self.context, self.range_pages);
-        run.progress.phase("merge", 0);
+        progress.phase("merge", 0);
         self.each_group(|of_run, translation, group| {
             self.fitting(group.keys(), (of_run, translation.is_some()), &mut states);
             Ok(())
@@ -529,7 +613,7 @@ impl<'c> Change<'c> {
             let mut found = Vec::new();
             for (at, key) in keys.iter().enumerate() {
                 // A run has swept each range once, so this is the part that was found.
-                let state = states.get_mut(key.range).map(|state| *state);
+                let state = states.get(key.range);
                 let is_found = state.is_some_and(|state| matches!(state, State::Kept(of) if usize::from(of) == of_run));
                 if is_found && self.inputs.compare_maps(self.context, self.checks, key).is_none() {
                     found.push((at, *key));
@@ -542,9 +626,7 @@ impl<'c> Change<'c> {
                 for (at, key) in of {
                     let bounds = self.read_bounds(key, translation, &group.read(Piece::Bounds(*at))?)?;
                     swept.sums.trees.add_bounds(vec![bounds]);
-                    if let Some(state) = states.get_mut(key.range) {
-                        *state = State::Merged(u16::try_from(of_run).unwrap_or(u16::MAX));
-                    }
+                    states.set(key.range, State::Merged(u16::try_from(of_run).unwrap_or(u16::MAX)));
                 }
                 pages += swept.tallies.pages_read;
                 all.merge(swept);
@@ -589,7 +671,7 @@ impl<'c> Change<'c> {
                 Entry::Group(group) => group,
             };
             // No part of a run that a state cannot name is used.
-            let is_named = |run: usize| run < usize::from(u16::MAX);
+            let is_named = |run: usize| run < usize::from(states::MOST_RUNS);
             let of_run = |run| visit(run, translation.as_ref().filter(|_| is_named(run)), group);
             runs.checked_sub(1).map_or(Ok(()), of_run)
         })
@@ -716,7 +798,7 @@ impl<'c> Change<'c> {
             let Some(translation) = translation else { return Ok(()) };
             for at in 0..group.keys().len() {
                 let Some(key) = group.keys().get(at).copied() else { break };
-                let state = kept.states.get_mut(key.range).map(|state| *state);
+                let state = kept.states.get(key.range);
                 let is_used = matches!(state, Some(State::Kept(of)) if usize::from(of) == run);
                 let first = PageId::new(key.range.file_id, key.range.first);
                 if is_used && (settled.is_first || wanted.contains(first) || settled.changed.contains(first)) {

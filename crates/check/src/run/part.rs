@@ -20,16 +20,20 @@ use std::io::{Read, Write};
 use catalog::Database;
 use findings::{Coverage, FileRange, LogAudit, Options, RangeRead, Ranges};
 use format::PageId;
-use source::{BackupPages, PageSource};
+use source::{BackupPages, PageSource, ReadFaults};
 use sums::HashKey;
 use sums::hash::FactHash;
 
 use crate::basis::accounting::Metered;
 use crate::basis::ledger::FindingCollector;
 use crate::basis::progress::Progress;
-use crate::checks::Checks;
 use crate::checks::index_match;
+use crate::checks::{Checks, Sums};
+use crate::run::change::{
+    Groups, Ledger, LeftOut, NotByChange, Watched, others, ranges_head, read_ranges_of, sweep_of_task,
+};
 use crate::run::read_ranges;
+use crate::sweep::check_list::Swept;
 use crate::sweep::context::Context;
 use crate::sweep::memory::MemoryBudget;
 pub use crate::sweep::rounds::{Answer, Asked, Open, Question, Rounds, Wanted};
@@ -47,12 +51,15 @@ use body::{Body, take_findings};
 pub use cut::Untiled;
 pub use error::PartError;
 pub use merging::{Part, Surveyed, merge, merge_in_rounds, so_far};
+pub(crate) use merging::{surveyed, take_part};
 
 /// Sweeps ranges of a database independently of each other.
 pub struct Sweeper<'r, 'a> {
     context: &'r mut Context<'a>,
     checks: &'r Checks,
     metered: &'r Metered<'a>,
+    /// The pages of ranges that this process does not sweep.
+    watched: &'r Watched<'a>,
     findings_bytes: usize,
     /// Fingerprint of the maps; the default value if this process did not read the maps itself.
     pub fingerprint: Fingerprint,
@@ -135,7 +142,8 @@ fn sweeper_of<R, E>(
     survey: impl FnOnce(&Metered<'_>, &MemoryBudget, &TempStore) -> Result<(Units, Survey, Fingerprint), E>,
     act: impl FnOnce(&mut Sweeper<'_, '_>) -> R,
 ) -> Result<R, E> {
-    let metered = Metered::new(source);
+    let watched = Watched::new(source);
+    let metered = Metered::new(&watched);
     let needs = Checks::needs(&metered, database, options);
     let space = TempStore::new(options.temp_dir.clone(), needs.bytes_for_facts(options));
     let (units, survey, fingerprint) = survey(&metered, &needs, &space)?;
@@ -145,6 +153,7 @@ fn sweeper_of<R, E>(
         context: &mut context,
         checks: &checks,
         metered: &metered,
+        watched: &watched,
         findings_bytes: needs.bytes_for_findings(options),
         fingerprint,
     }))
@@ -249,16 +258,111 @@ impl Sweeper<'_, '_> {
         progress: &dyn Progress,
         to: &mut dyn Write,
     ) -> Result<Done, PartError> {
-        let context = &mut *self.context;
-        context.range = Some(range);
-        context.ranges = Ranges::new(vec![range]);
-        let backup = context.source.backup();
-        backup.into_iter().for_each(BackupPages::forget_seen);
-        let known = context.source.read_faults();
+        self.context.range = Some(range);
+        self.context.ranges = Ranges::new(vec![range]);
+        let mut begun = self.begin();
+        let context = &*self.context;
+        let mut swept = sweep::sweep(context, self.checks, &mut begun.findings, &self.metered.meter, progress);
+        self.checks.end_part(context, &mut swept, &mut begun.findings);
+        let is_read = !swept.tallies.unread.may_be_in(range.file_id, range.first..range.end());
+        let mut to = Output::new(&context.hash, head, context.space, to);
+        let (pages_read, findings) = self.end(range, (begun, swept), &mut to)?;
+        to.finish()?;
+        match self.lost() {
+            Some(error) => Err(PartError::Lost(error)),
+            None => Ok(Done { pages_read, findings, is_read }),
+        }
+    }
+
+    /// Finds the ranges whose sums are not in a ledger, or have changed since. Keeps the ledger as it is.
+    ///
+    /// # Errors
+    /// [`NotByChange`] if the ledger cannot be used.
+    pub fn left_out(&self, ledger: &dyn Ledger, progress: &dyn Progress) -> Result<LeftOut, NotByChange> {
+        LeftOut::find((self.context, self.checks), ledger, progress)
+    }
+
+    /// Like [`Self::ranges`], but only pages that must be swept count. Each range has at most `most` pages to be read in
+    /// a whole run. Returns the ranges with the numbers of pages that must be swept.
+    pub fn ranges_left(&self, left_out: &LeftOut, pages: u64, most: u64) -> Vec<(FileRange, u64)> {
+        cut::counted_ranges(self.context, (pages, most), |file, first, pages| left_out.pages_swept(file, first, pages))
+    }
+
+    /// Writes which pages of a range must be swept. The hashes of the output depend on `head`.
+    ///
+    /// # Errors
+    /// [`SumsError`] if that cannot be written.
+    pub fn write_ranges(
+        &self,
+        left_out: &LeftOut,
+        range: FileRange,
+        head: &[u8],
+        to: &mut dyn Write,
+    ) -> Result<(), SumsError> {
+        let mut to = Output::new(&self.context.hash, &ranges_head(head), self.context.space, to);
+        left_out.write(range, &mut to)?;
+        to.finish()
+    }
+
+    /// Sweeps some ranges, which are ascending, and writes a part that also has the sums of each small range of
+    /// `range_pages` pages, for [`crate::change::merge_by_change`]. The maps of these ranges must have been read.
+    ///
+    /// # Errors
+    ///
+    /// [`PartError`]. After an error, the output must not be used.
+    pub fn sweep_ranges(
+        &mut self,
+        (range, ranges, range_pages): (FileRange, &[FileRange], u32),
+        head: &[u8],
+        progress: &dyn Progress,
+        to: &mut dyn Write,
+    ) -> Result<Done, PartError> {
+        (self.context.range, self.context.ranges) = (None, Ranges::default());
+        self.watched.keep(others(self.context, ranges));
+        self.watched.take_suspects();
+        let mut begun = self.begin();
+        let context = &*self.context;
+        let groups = Groups::new(range_pages, context.space);
+        let to_sums = |error| match error {
+            NotByChange::Sums(error) => PartError::Sums(error),
+            error => PartError::Lost(error.to_string()),
+        };
+        let swept = sweep_of_task(
+            (context, self.checks),
+            &groups,
+            ranges,
+            &mut begun.findings,
+            (&self.metered.meter, progress),
+        )
+        .map_err(to_sums)?;
+        let is_read = !swept.tallies.unread.may_be_in(range.file_id, range.first..range.end());
+        let mut to = Output::new(&context.hash, head, context.space, to);
+        let (pages_read, findings) = self.end(range, (begun, swept), &mut to)?;
+        self.watched.take_suspects().write(&mut to)?;
+        groups.put(&mut to)?;
+        to.finish()?;
+        match self.lost() {
+            Some(error) => Err(PartError::Lost(error)),
+            None => Ok(Done { pages_read, findings, is_read }),
+        }
+    }
+
+    /// Begins the sweep of a part.
+    fn begin(&self) -> Begun {
+        let context = &*self.context;
+        context.source.backup().into_iter().for_each(BackupPages::forget_seen);
         let findings = FindingCollector::new(self.findings_bytes, context.space);
-        let mut findings = findings.recovered(context.is_clean());
-        let mut swept = sweep::sweep(context, self.checks, &mut findings, &self.metered.meter, progress);
-        self.checks.end_part(context, &mut swept, &mut findings);
+        Begun { known: context.source.read_faults(), findings: findings.recovered(context.is_clean()) }
+    }
+
+    /// Writes the result of a sweep. Returns the number of pages that were read, and the number of findings.
+    fn end(
+        &self,
+        range: FileRange,
+        (begun, mut swept): (Begun, Swept<Sums>),
+        to: &mut Output<'_>,
+    ) -> Result<(u64, u64), PartError> {
+        let context = &*self.context;
         swept.put_in_order(context);
         if context.survey.has_missed() {
             return Err(PartError::Beyond(range));
@@ -267,20 +371,37 @@ impl Sweeper<'_, '_> {
             return Err(PartError::Lost(error));
         }
         let pages_read = swept.tallies.pages_read;
-        let is_read = !swept.tallies.unread.may_be_in(range.file_id, range.first..range.end());
-        let mut to = Output::new(&context.hash, head, context.space, to);
         let body = Body {
-            faults: body::met_since(&known, context.source.read_faults()),
-            container: backup.map(BackupPages::seen).unwrap_or_default(),
+            faults: body::met_since(&begun.known, context.source.read_faults()),
+            container: context.source.backup().map(BackupPages::seen).unwrap_or_default(),
             swept,
         };
-        let findings = body.put(findings, &mut to)?;
-        to.finish()?;
-        match context.space.error() {
-            Some(error) => Err(PartError::Lost(error)),
-            None => Ok(Done { pages_read, findings, is_read }),
-        }
+        Ok((pages_read, body.put(begun.findings, to)?))
     }
+}
+
+/// What is known at the beginning of the sweep of a part.
+struct Begun {
+    /// The reads that had failed before.
+    known: ReadFaults,
+    findings: FindingCollector,
+}
+
+/// Reads the output of [`Sweeper::write_ranges`]: the ranges that must be swept. Neighboring ranges are joined.
+///
+/// # Errors
+/// [`SumsError`] if the input was not written for this range, with this `key` and `head`.
+pub fn read_ranges_left(
+    key: &HashKey,
+    (range, range_pages): (FileRange, u32),
+    head: &[u8],
+    from: &mut dyn Read,
+) -> Result<Vec<FileRange>, SumsError> {
+    let (hash, space) = (FactHash::of_key(key), TempStore::default());
+    let mut from = Input::new(&hash, &ranges_head(head), (&space, 0), from);
+    let ranges = read_ranges_of(range, range_pages, &mut from)?;
+    from.finish()?;
+    Ok(ranges)
 }
 
 /// Reads a part to its end and verifies that the part is unchanged and was written with this `key` and this `head`.

@@ -137,7 +137,7 @@ impl FileMap {
     }
 
     /// The temporary file that contains maps; `None` if all maps are in memory.
-    pub(super) fn shelf(&self) -> Option<&Shelf> {
+    pub(crate) fn shelf(&self) -> Option<&Shelf> {
         self.shelf.as_ref()
     }
 

@@ -62,7 +62,7 @@ fn write(opened: &Opened, wanted: &[Wanted], says: Option<OnRound>) -> Result<()
         let head = question_bound_to(&plan.plan, number, question);
         wanted.question.put(opened.folder.key(), &head, &mut bytes).map_err(Failure::unable)?;
         opened.folder.add_question(number, question, &bytes)?;
-        let of = plan.tasks.iter().filter(|task| wanted.ranges.binary_search(&task.range()).is_ok());
+        let of = plan.areas().filter(|task| wanted.ranges.binary_search(&task.range()).is_ok());
         tasks.extend(of.map(|task| RoundTask { question, of: task.id }));
     }
     let mut why: Vec<&str> = wanted.iter().map(|wanted| wanted.question.why()).collect();

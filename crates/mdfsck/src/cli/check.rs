@@ -180,7 +180,7 @@ pub(crate) struct WindowArguments {
     pub(crate) most_ranges: Option<u64>,
 }
 
-fn part_pages(text: &str) -> Result<u32, String> {
+pub(super) fn part_pages(text: &str) -> Result<u32, String> {
     let pages = text.parse().ok().filter(|pages: &u32| pages.is_power_of_two() && (8..=128).contains(pages));
     pages.ok_or_else(|| "expected 8, 16, 32, 64 or 128".to_owned())
 }

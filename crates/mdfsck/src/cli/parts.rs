@@ -28,6 +28,24 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, default_value = "16GB", help_heading = SCOPE)]
     pub(crate) task_size: u64,
 
+    /// Use the sums that checks with --keep-parts have kept beside this history: tasks read only what has changed since
+    ///
+    /// If the history has a ledger of the full backup, and a differential backup or log backups are given too, the tasks
+    /// read only the ranges that differ. If something does not fit, the tasks read all pages, and one line says why.
+    /// Give the same history to merge.
+    #[arg(long, value_name = "FILE", conflicts_with = "status", help_heading = OUTPUT)]
+    pub(crate) history: Option<PathBuf>,
+
+    /// Keep what the tasks have added up, in at most SIZE beside the history, when they are merged; needs --history
+    ///
+    /// See --keep-parts of 'mdfsck check'.
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, requires = "history", help_heading = OUTPUT)]
+    pub(crate) keep_parts: Option<u64>,
+
+    /// For tests: the number of pages in a range, a power of two.
+    #[arg(long, hide = true, requires = "keep_parts", value_parser = super::check::part_pages)]
+    pub(crate) part_pages: Option<u32>,
+
     /// Print the progress of a plan as JSON
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["paths", "dir", "json"], help_heading = OUTPUT)]
     pub(crate) status: Option<PathBuf>,
@@ -94,6 +112,10 @@ pub(crate) struct MergeArguments {
 
     #[command(flatten)]
     pub(crate) run: RunArguments,
+
+    /// The most bytes of the ledgers beside the history, if the plan uses or makes one; by default, those of the plan
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, requires = "history", help_heading = OUTPUT)]
+    pub(crate) keep_parts: Option<u64>,
 
     #[command(flatten)]
     pub(crate) results: ResultArguments,

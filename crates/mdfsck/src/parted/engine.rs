@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use jobs::failure::Failure;
 use jobs::request::Request;
-use jobs::spread::{Common, Merge, Opened, Planned, Spread, What};
-use parts::{Folder, PartsError, new_key};
+use jobs::spread::{Merge, Opened, Planned, Spread, What};
+use parts::{Folder, PartsError};
 
 use super::plan::{absolute, make};
 use crate::one::{Out, check as run_check};
@@ -43,8 +43,7 @@ impl HandedOut {
         }
         remove(folder);
         Folder::reserve(folder)?;
-        let common = Common { key: new_key()?, audit: None };
-        let plan = make(folder, check, &with(what, Spread::Plan(&common)), (task_bytes, &common.key))?;
+        let plan = make(folder, check, what, task_bytes)?;
         if plan.tasks.is_empty() {
             remove(folder);
             return Ok(None);
@@ -89,12 +88,18 @@ impl HandedOut {
         // user's command.
         let merge = gathered.map_err(Failure::unable)?;
         let (mut sink, mut unwritten) = (io::sink(), None);
-        let what = with(what, Spread::Merge(&merge));
+        let what = what.with(Spread::Merge(&merge));
         match run_check(check, &what, |_| Ok(Out::Among(&mut sink, &mut unwritten))) {
             Ok(_) => Ok(true),
             Err(failure) if failure.status == Failure::MORE => Ok(false),
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Whether the tasks leave out what a ledger has.
+    pub(crate) fn uses_ledger(&self) -> bool {
+        let ledger = Opened::open(&self.folder).ok().and_then(|opened| opened.plan.options.ledger);
+        ledger.is_some_and(|ledger| ledger.left_out.is_some())
     }
 
     /// Deletes the plan.
@@ -122,13 +127,10 @@ pub(crate) fn remove(folder: &Path) {
 
 /// Whether the plan `opened` was made for this check.
 fn is_of(opened: &Opened, check: &Request, what: &What<'_>) -> bool {
-    let wanted = Planned { has_audit: opened.plan.options.has_audit, ..Planned::of(check, what) };
+    let Planned { has_audit, ledger, .. } = opened.plan.options.clone();
+    let wanted = Planned { has_audit, ledger, ..Planned::of(check, what) };
     match (serde_json::to_value(&wanted), serde_json::to_value(&opened.plan.options)) {
         (Ok(wanted), Ok(found)) => wanted == found,
         _ => false,
     }
-}
-
-fn with<'w>(what: &What<'w>, spread: Spread<'w>) -> What<'w> {
-    What { named: what.named, choice: what.choice, sets: what.sets, place: None, spread }
 }

@@ -14,7 +14,8 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<u8, Failure> {
     let opened = Opened::open(&arguments.folder)?;
     html::refuse_plan(arguments.results.html.as_deref(), opened.folder.path())?;
     let request = opened.request(&(&arguments.room).into(), &(&arguments.run).into());
-    let check = Request { results: (&arguments.results).into(), ..request };
+    let results = (&arguments.results).into();
+    let check = Request { results, keep_parts: arguments.keep_parts, ..request };
     set_up(&check, |check| {
         let (choice, sets) = (opened.choice(), opened.sets()?);
         let merge = Merge::gather(opened, arguments.local_limit, Some(say_round))?;

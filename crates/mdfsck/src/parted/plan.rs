@@ -2,19 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use check::part::sweeper;
-use format::page::PAGE_BYTES;
 use jobs::failure::Failure;
 use jobs::inventory;
-use jobs::prepare::{open, prepare};
-use jobs::request::Request;
-use jobs::spread::make::{bytes_of, plan_of, refuse_lost, refuse_many, write_maps};
-use jobs::spread::{Common, Planned, Spread, What, files_of};
-use jobs::throttle::throttled;
+use jobs::request::{Request, ResultOptions};
+use jobs::spread::make::bytes_of;
+use jobs::spread::{Planned, Spread, What, planning};
 use jobs::version::BUILD;
-use parts::{Folder, Image, Plan, PlanId, SourceFile, listed, new_key};
+use parts::{Folder, Plan, listed};
 use report::parts::{PlanView, StatusView};
-use sums::HashKey;
 
 use crate::cli::PlanArguments;
 use crate::one::set_up;
@@ -36,22 +31,24 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<u8, Failure> {
         recovery: (&arguments.recovery).into(),
         stop: (&arguments.stop).into(),
         run: (&arguments.run).into(),
+        results: ResultOptions { history: arguments.history.clone(), ..ResultOptions::default() },
+        keep_parts: arguments.keep_parts,
+        part_pages: arguments.part_pages,
         ..Request::of_paths(named.clone())
     };
     set_up(&check, |check| {
         let choice = check.sets()?;
-        let common = Common { key: new_key()?, audit: None };
         let (paths, sets) = inventory::one("plan", &named, &choice, check.stop.until())?;
-        let what =
-            What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::Plan(&common) };
+        let what = What { named: &named, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
         Folder::reserve(&folder)?;
-        let plan = make(&folder, &check.of(paths), &what, (arguments.task_size, &common.key))?;
+        let plan = make(&folder, &check.of(paths), &what, arguments.task_size)?;
         let view = PlanView {
             plan: plan.plan.as_str(),
             folder: &folder.display().to_string(),
             database: &plan.database,
             tasks: plan.task_count(),
-            bytes: plan.tasks.iter().map(bytes_of).sum(),
+            bytes: bytes_of_plan(&plan),
+            left_out: bytes_left_out(&plan),
         };
         output::print(|out| match arguments.json {
             true => report::parts::write_plan_json(&view, out),
@@ -90,50 +87,21 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The number of bytes that all tasks read.
+fn bytes_of_plan(plan: &Plan<Planned>) -> u64 {
+    let left_out = plan.options.ledger.as_ref().and_then(|ledger| ledger.left_out.as_ref());
+    left_out.map_or_else(|| plan.tasks.iter().map(bytes_of).sum(), |left_out| left_out.bytes_swept)
+}
+
+/// The number of bytes that no task reads, because their sums are in a ledger; `None` if the plan uses none.
+fn bytes_left_out(plan: &Plan<Planned>) -> Option<u64> {
+    let ledger = plan.options.ledger.as_ref()?;
+    ledger.left_out.as_ref().map(|left_out| left_out.bytes_kept)
+}
+
 /// Makes a plan in `folder`, which is used only for this plan.
-pub(crate) fn make(
-    folder: &Path,
-    check: &Request,
-    what: &What<'_>,
-    (task_bytes, key): (u64, &HashKey),
-) -> Result<Plan<Planned>, Failure> {
-    let listener = progress::listener(check.run.progress, None);
-    let input = open(check, what, listener.as_ref())?;
-    // Stores the state of the files before they are read, since the comparison with the log may take hours and the
-    // files may change during this time.
-    let before = files_of(check, what, &input, &catalog::load(input.pages()))?;
-    let prepared = prepare(check, &input, listener.as_ref(), what)?;
-    let files = files_of(check, what, &input, &prepared.database)?;
-    before.iter().filter(|file| files.iter().any(|now| now.path == file.path)).try_for_each(SourceFile::verify)?;
-    let source = prepared.recovered.pages_or(input.pages());
-    let pages = (task_bytes / PAGE_BYTES as u64).max(1);
-    let id = PlanId::new()?;
-    let (ranges, fingerprint, maps) = throttled(check, source, |source| {
-        sweeper(source, &prepared.database, &prepared.options, listener.as_ref(), |sweeper| match sweeper {
-            Some(sweeper) => {
-                let ranges = sweeper.ranges(pages);
-                refuse_lost(sweeper)?;
-                refuse_many("--task-size", task_bytes, ranges.len())?;
-                let maps = (!ranges.is_empty()).then(|| write_maps(folder, &id, sweeper, &ranges)).transpose()?;
-                Ok::<_, Failure>((ranges, Some(sweeper.fingerprint), maps))
-            }
-            None => Ok(Default::default()),
-        })
-    })?;
-    drop(listener);
-    let audit = prepared.options.log_audit.as_deref();
-    let audit = audit.map(|audit| check::part::write_audit(key, audit)).transpose().map_err(Failure::unable)?;
-    let plan = plan_of(
-        id,
-        Planned { has_audit: audit.is_some(), ..Planned::of(check, what) },
-        findings::database_name(source, &prepared.database),
-        (files, Image::new(prepared.catalog, fingerprint)),
-        &ranges,
-    );
-    // Requires that the files have not changed while the plan was made.
-    plan.verify_files()?;
-    Folder::create(folder, &plan, key, audit.as_deref(), maps)?;
-    Ok(plan)
+pub(super) fn make(folder: &Path, check: &Request, what: &What<'_>, task_bytes: u64) -> Result<Plan<Planned>, Failure> {
+    planning::make(folder, check, what, task_bytes, progress::listener(check.run.progress, None))
 }
 
 /// Runs `mdfsck plan --status`.
@@ -143,6 +111,7 @@ fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
     let current = folder.current(&plan, &rounds)?;
     let (folder, plan) = current.map_or((&folder, &plan), |open| (&open.folder, &open.plan));
     let status = folder.status(plan)?;
+    let left_out = bytes_left_out(plan).filter(|_| plan.round == 0);
     output::print(|out| match only_missing {
         true => writeln!(out, "{}", listed(&status.missing)),
         false => {
@@ -154,6 +123,7 @@ fn status(path: &Path, only_missing: bool) -> Result<u8, Failure> {
                 done: status.done,
                 missing: &status.missing,
                 bytes: status.bytes,
+                left_out,
             };
             report::parts::write_status_json(&view, out)
         }

@@ -165,8 +165,8 @@ impl<'a> Checker<'a> {
         done.or_else(|failure| if history.is_claimed(&mark.claim).unwrap_or(true) { Err(failure) } else { Ok(()) })
     }
 
-    /// Runs the tasks of a check with the program that the user has named. Returns false if the check has no tasks, in
-    /// which case this process must run the check.
+    /// Runs the tasks of a check with the program that the user has named. Returns false if the check has no tasks, or if a
+    /// ledger does not have what the tasks have left out any more; then this process must run the check.
     fn by_engine(
         &self,
         engine: &Engine<'_>,
@@ -196,6 +196,11 @@ impl<'a> Checker<'a> {
                     return Ok(true);
                 }
                 Ok(false) => {}
+                // A ledger that cannot be used any more does not concern this process: it checks the backup itself.
+                Err(failure) if !failure.needs_memory && plan.uses_ledger() && plan.has_all().unwrap_or(false) => {
+                    plan.remove();
+                    return Ok(false);
+                }
                 Err(failure) => {
                     // If a second or later attempt fails although all parts exist, deletes the plan, so that the next
                     // attempt makes a new plan.

@@ -407,6 +407,22 @@ fn plans(lines: &mut Lines) {
     assert_eq!(lines.run(&["plan", "--dir", plan, "--json"], &files), 0);
     assert_eq!(lines.run(&["task", plan, "0"], &[]), 0);
     assert_eq!(lines.run(&["merge", plan, "--local-limit", "0"], &[]), 32);
+    with_ledger(lines, folder.path());
+}
+
+/// A plan that leaves out what has not changed.
+fn with_ledger(lines: &mut Lines, folder: &Path) {
+    let chain = folder.join("chain");
+    let spec = lab::workload::Spec { transactions: 40, ..lab::workload::Spec::default() };
+    let kinds = [lab::workload::SetKind::Full, lab::workload::SetKind::Differential];
+    let made = lab::workload::Workload::new(spec).unwrap().chain(&kinds, Default::default(), &chain).unwrap();
+    let files: Vec<_> = made.sets.iter().flat_map(|set| set.files.clone()).collect();
+    let (history, plan) = (folder.join("ledgers.db"), folder.join("left-out"));
+    let [history, plan] = [&history, &plan].map(|path| path.to_str().expect("a name of UTF-8"));
+    lines.run(&["check", "--json", "--history", history, "--keep-parts", "1GB", "--part-pages", "8"], &files[..1]);
+    assert_eq!(lines.run(&["plan", "--dir", plan, "--history", history, "--json"], &files), 0);
+    assert!(lines.seen.iter().any(|line| line["bytes_left_out"].as_u64().is_some_and(|bytes| bytes > 0)));
+    assert_eq!(lines.run(&["plan", "--status", plan], &[]), 0);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod ledgers;
 mod log_text;
 mod memory;
 mod moving;
+mod planned_ledgers;
 mod redact;
 mod restore_chains;
 mod table_statistics;

@@ -1,45 +1,15 @@
-//! A group of parts in the file of a ledger.
-//!
-//! | content | bytes |
-//! |---|---|
-//! | number of parts | 4 |
-//! | length of the merged sums | 4 |
-//! | for each part: its key, the lengths of its sums and of its key bounds | 58 + 4 + 4 |
-//! | the merged sums | |
-//! | the sums of all parts | |
-//! | the key bounds of all parts | |
+//! A group of parts in the file of a ledger, in the form of [`check::change::packed`].
 
 use std::fs::File;
 use std::io;
 
-use check::change::{KeptGroup, Part, PartKey, Piece};
+use check::change::packed::{ENTRY_BYTES, MOST_PARTS};
+use check::change::{KeptGroup, PartKey, Piece};
 
 use super::contents::{Span, span};
 
 /// Bytes before the list of parts.
 const HEAD_BYTES: u64 = 8;
-/// More parts than any group has.
-const MOST_PARTS: u64 = 128;
-/// Bytes per part in the list of parts.
-const ENTRY_BYTES: usize = PartKey::BYTES + 8;
-
-/// The bytes before the sums.
-pub(super) fn head(parts: &[Part], all: &[u8]) -> Vec<u8> {
-    let mut head: Vec<u8> =
-        [parts.len(), all.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()).collect();
-    for part in parts {
-        head.extend(part.key.to_bytes());
-        head.extend([part.sums.len(), part.bounds.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()));
-    }
-    head
-}
-
-/// All bytes of a group.
-pub(super) fn pieces<'p>(head: &'p [u8], parts: &'p [Part], all: &'p [u8]) -> impl Iterator<Item = &'p [u8]> {
-    let (sums, bounds) = (parts.iter().map(|part| &*part.sums), parts.iter().map(|part| &*part.bounds));
-    [head, all].into_iter().chain(sums).chain(bounds)
-}
-
 /// A group that is read.
 pub(super) struct Group<'f> {
     file: &'f File,

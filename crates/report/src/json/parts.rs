@@ -28,6 +28,9 @@ pub(crate) struct PlanMade<'a> {
     pub(crate) tasks: u32,
     /// Bytes that the tasks read.
     pub(crate) bytes: u64,
+    /// Bytes that no task reads, because they have not changed since they were checked (`--history`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_left_out: Option<u64>,
 }
 
 /// Progress of a plan (`mdfsck plan --status PLAN`). A part is the file with the results of one task. The progress is
@@ -52,6 +55,9 @@ pub(crate) struct PlanStatus<'a> {
     pub(crate) missing: &'a [u32],
     /// Total size of the parts, in bytes.
     pub(crate) bytes: u64,
+    /// Bytes that no task of round 0 reads, because they have not changed since they were checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_left_out: Option<u64>,
 }
 
 /// A further round of tasks, which must run before `merge` can report results (`mdfsck merge PLAN`, exit status 32).

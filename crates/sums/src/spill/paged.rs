@@ -38,6 +38,20 @@ impl Entry for u8 {
     }
 }
 
+impl Entry for u16 {
+    const BYTES: usize = 2;
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().map(|bytes| Self::from_le_bytes(*bytes))
+    }
+
+    fn write(self, bytes: &mut [u8]) {
+        if let Some(to) = bytes.first_chunk_mut() {
+            *to = self.to_le_bytes();
+        }
+    }
+}
+
 impl Entry for u32 {
     const BYTES: usize = 4;
 

@@ -1,13 +1,14 @@
 //! Proof by change: a check that reads only what has changed since earlier checks must give the report of a whole check.
 //!
 //! A workload with changes of the schema runs, and up to 20 full, differential and log backups are made. Each state that
-//! they can restore is checked by change, with the ledger of its full backup, and as a whole. It is also checked in some
-//! windows of time, each of which may read only some ranges. In a third of the trials,
+//! they can restore is checked by change, with the ledger of its full backup, and as a whole. It is also checked by a plan
+//! with a ledger, its tasks and their merge, and in some windows of time, each of which may read only some ranges. In a third of the trials,
 //! some of the backups are damaged.
 
 mod damage;
 mod night;
 mod plan;
+mod planned;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -26,7 +27,7 @@ use plan::Plan;
 /// The number of trials after which each figure in [`MUST_COUNT`] must be more than zero.
 const TRIALS: u64 = 50;
 /// Figures without which a campaign has tested nothing.
-const MUST_COUNT: [&str; 9] = [
+const MUST_COUNT: [&str; 11] = [
     PARTS_KEPT,
     "states proven by change",
     "ranges swept: bytes",
@@ -36,6 +37,8 @@ const MUST_COUNT: [&str; 9] = [
     WITH_FINDINGS,
     windows::CLOSED,
     windows::OPEN,
+    planned::BY_PLAN,
+    planned::LEFT_OUT,
 ];
 const PARTS_KEPT: &str = "parts kept, each equal to a fresh sweep";
 const DAMAGE: &str = "pieces of damage";

@@ -25,6 +25,9 @@ use crate::sweep::memory::CHUNK_PAGES;
 /// only database master has.
 const FIXED: u32 = 16;
 
+/// The most digests of bytes above the first set that are kept: some 64 MB.
+const MOST_ABOVES: usize = 1 << 20;
+
 /// The inputs of this run.
 pub(super) struct Inputs {
     names: Names,
@@ -81,9 +84,15 @@ impl Inputs {
             Some(0) => Some(ALL_OF_BASE),
             Some(_) if key.above == ALL_OF_BASE => None,
             Some(_) => {
-                let mut aboves = self.aboves.lock().unwrap_or_else(PoisonError::into_inner);
                 let place = (range.file_id, range.first);
-                *aboves.entry(place).or_insert_with(|| known(range).or_else(|| bytes_above(context, range)))
+                let compute = || known(range).or_else(|| bytes_above(context, range));
+                let mut aboves = self.aboves.lock().unwrap_or_else(PoisonError::into_inner);
+                match aboves.get(&place) {
+                    Some(above) => *above,
+                    // Few ranges have several parts, so little is read twice.
+                    None if aboves.len() >= MOST_ABOVES => compute(),
+                    None => *aboves.entry(place).or_insert_with(compute),
+                }
             }
         };
         (above != Some(key.above)).then_some(Reason::Bytes)

@@ -3,6 +3,8 @@
 use findings::FileRange;
 use format::PageId;
 
+use sums::spill::Paged;
+
 use super::Reason;
 use crate::survey::FileMap;
 use crate::sweep::context::Context;
@@ -53,37 +55,90 @@ impl State {
     }
 }
 
-/// The state of each range of the files.
+impl State {
+    /// The number as which a state is stored.
+    fn number(self) -> u16 {
+        match self {
+            Self::Unknown => 0,
+            Self::Swept => 1,
+            Self::Other(reason) => 2 + reason as u16,
+            Self::Kept(run) => FIRST_KEPT + 2 * run.min(MOST_RUNS),
+            Self::Merged(run) => FIRST_KEPT + 2 * run.min(MOST_RUNS) + 1,
+        }
+    }
+
+    fn of_number(number: u16) -> Self {
+        match number.checked_sub(FIRST_KEPT) {
+            Some(kept) if kept % 2 == 0 => Self::Kept(kept / 2),
+            Some(merged) => Self::Merged(merged / 2),
+            None if number == 1 => Self::Swept,
+            None => {
+                let reason = number.checked_sub(2).and_then(|reason| Reason::ALL.get(usize::from(reason)));
+                reason.map_or(Self::Unknown, |reason| Self::Other(*reason))
+            }
+        }
+    }
+}
+
+/// The number of the state `Kept(0)`: above those of all other states.
+const FIRST_KEPT: u16 = 16;
+/// The most runs from which sums are used. A ledger is written anew long before it has as many.
+pub(super) const MOST_RUNS: u16 = (u16::MAX - FIRST_KEPT) / 2 - 1;
+
+/// The state of each range of the files. The states need two bytes per range, in memory or, like the maps of the files,
+/// in a temporary file.
 pub(super) struct States {
-    files: Vec<(u16, u32, Vec<State>)>,
+    files: Vec<(u16, u32, Paged<u16>)>,
     range_pages: u32,
 }
 
 impl States {
     pub(super) fn of(context: &Context<'_>, range_pages: u32) -> Self {
         let of_file = |file: &FileMap| {
-            (file.file_id, file.pages, vec![State::Unknown; file.pages.div_ceil(range_pages) as usize])
+            (file.file_id, file.pages, Paged::new(file.pages.div_ceil(range_pages) as usize, file.shelf()))
         };
         Self { files: context.survey.files.iter().map(of_file).collect(), range_pages }
     }
 
-    /// The state of a range; `None` if the files are not divided into such ranges.
-    pub(super) fn get_mut(&mut self, range: FileRange) -> Option<&mut State> {
-        let (_, pages, states) = self.files.iter_mut().find(|(file, ..)| *file == range.file_id)?;
+    /// The position of a range; `None` if the files are not divided into such ranges.
+    fn place(&self, range: FileRange) -> Option<(usize, usize)> {
+        let at = self.files.iter().position(|(file, ..)| *file == range.file_id)?;
+        let (_, pages, _) = self.files.get(at)?;
         let is_range = range == range_of(PageId::new(range.file_id, range.first), self.range_pages, *pages);
-        states.get_mut((range.first / self.range_pages) as usize).filter(|_| is_range && range.pages > 0)
+        (is_range && range.pages > 0).then_some((at, (range.first / self.range_pages) as usize))
+    }
+
+    /// The state of a range; `None` if the files are not divided into such ranges.
+    pub(super) fn get(&self, range: FileRange) -> Option<State> {
+        let (file, at) = self.place(range)?;
+        let (.., states) = self.files.get(file)?;
+        states.get(at).map(State::of_number)
+    }
+
+    /// Sets the state of a range, if the files are divided into such ranges.
+    pub(super) fn set(&mut self, range: FileRange, state: State) {
+        let Some((file, at)) = self.place(range) else { return };
+        if let Some((.., states)) = self.files.get_mut(file) {
+            states.edit([at], |_, _| state.number());
+        }
     }
 
     pub(super) fn each_mut(&mut self, act: impl Fn(&mut State)) {
-        self.files.iter_mut().flat_map(|(.., states)| states).for_each(act);
+        for (.., states) in &mut self.files {
+            states.edit(0..states.len(), |_, number| {
+                let mut state = State::of_number(number);
+                act(&mut state);
+                state.number()
+            });
+        }
     }
 
     /// All ranges, in the order of the files.
     pub(super) fn each(&self) -> impl Iterator<Item = (FileRange, State)> + '_ {
         self.files.iter().flat_map(|(file, pages, states)| {
-            let with_first = states.iter().zip((0..).step_by(self.range_pages as usize));
+            let with_first = states.values(0..states.len()).zip((0..).step_by(self.range_pages as usize));
             let range = |first| range_of(PageId::new(*file, first), self.range_pages, *pages);
-            with_first.map(move |(state, first)| (range(first), *state))
+            with_first.map(move |(state, first)| (range(first), State::of_number(state)))
         })
     }
 
@@ -92,15 +147,38 @@ impl States {
         self.each().filter(|(_, state)| matches!(state, State::Kept(_))).map(|(range, _)| range)
     }
 
-    /// The ranges of a group that this run sweeps, if the range is one of this group.
-    pub(super) fn missing_in(&self, file: u16, first: u32, end: u32) -> impl Iterator<Item = FileRange> + '_ {
+    /// The ranges of some pages of a file. The first page is that of a range.
+    pub(super) fn within(&self, file: u16, first: u32, end: u32) -> impl Iterator<Item = (FileRange, State)> + '_ {
         let of_file = self.files.iter().filter(move |(file_id, ..)| *file_id == file);
         of_file.flat_map(move |(file, pages, states)| {
             let (from, to) = (first / self.range_pages, end.min(*pages).div_ceil(self.range_pages));
-            let of_group = states.get(from as usize..to as usize).unwrap_or_default();
-            let with_first = of_group.iter().zip((first..).step_by(self.range_pages as usize));
-            let missing = with_first.filter(|(state, _)| !matches!(state, State::Kept(_)));
-            missing.map(move |(_, first)| range_of(PageId::new(*file, first), self.range_pages, *pages))
+            let with_first =
+                states.values(from as usize..to as usize).zip((first..).step_by(self.range_pages as usize));
+            let range = |first| range_of(PageId::new(*file, first), self.range_pages, *pages);
+            with_first.map(move |(state, first)| (range(first), State::of_number(state)))
         })
+    }
+
+    /// The ranges of a group that this run sweeps.
+    pub(super) fn missing_in(&self, file: u16, first: u32, end: u32) -> impl Iterator<Item = FileRange> + '_ {
+        let of_group = self.within(file, first, end);
+        of_group.filter(|(_, state)| !matches!(state, State::Kept(_))).map(|(range, _)| range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_comes_back_from_its_number() {
+        let others = Reason::ALL.map(State::Other);
+        let runs = [0, 1, 255, MOST_RUNS];
+        let all = [State::Unknown, State::Swept].into_iter().chain(others);
+        let mut numbers = std::collections::BTreeSet::new();
+        for state in all.chain(runs.map(State::Kept)).chain(runs.map(State::Merged)) {
+            assert_eq!(State::of_number(state.number()), state);
+            assert!(numbers.insert(state.number()), "{state:?}");
+        }
     }
 }

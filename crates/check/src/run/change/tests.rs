@@ -1,3 +1,4 @@
+mod parted;
 mod windows;
 
 use std::collections::BTreeSet;

@@ -8,6 +8,7 @@ use source::PageSource;
 use sums::names::Translation;
 
 use super::groups::{merged, part_of};
+use super::states::States;
 use super::{Change, Fitting, Found, KeptGroup, Ledger, NotByChange, Part, PartKey, Piece};
 use crate::basis::progress::Silent;
 use crate::checks::Sums;
@@ -33,7 +34,8 @@ pub fn differing_parts(
         let context = &*context;
         let change = Change::new(context, checks, ledger)?;
         let (mut parts, mut groups) = (Vec::new(), Vec::new());
-        change.each_fitting(run, |Found { fitting, group, translation, mut swept, .. }| {
+        let states = States::of(context, ledger.range_pages());
+        change.each_fitting(run.progress, states, |Found { fitting, group, translation, mut swept, .. }| {
             let keys = match fitting {
                 Fitting::Part(key) => std::slice::from_ref(key),
                 Fitting::Group(keys) => {

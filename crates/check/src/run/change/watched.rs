@@ -3,7 +3,7 @@
 //! its sums must not be used.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use findings::FileRange;
 use format::allocation::{FixedPage, PFS_PAGES, PfsByte, pfs_bytes, pfs_page_of};
@@ -13,9 +13,9 @@ use format::{Page, PageId};
 use source::{PageSource, ReadError, ReadFaults, read_settled};
 
 /// A page source that verifies the pages of kept ranges.
-pub(super) struct Watched<'a> {
+pub(crate) struct Watched<'a> {
     inner: &'a dyn PageSource,
-    kept: OnceLock<Vec<FileRange>>,
+    kept: RwLock<Vec<FileRange>>,
     /// Pages that were not sound when they were read.
     suspects: Mutex<BTreeSet<PageId>>,
 }
@@ -24,13 +24,24 @@ pub(super) struct Watched<'a> {
 const MOST_SUSPECTS: usize = 4096;
 
 impl<'a> Watched<'a> {
-    pub(super) fn new(inner: &'a dyn PageSource) -> Self {
-        Self { inner, kept: OnceLock::new(), suspects: Mutex::default() }
+    pub(crate) fn new(inner: &'a dyn PageSource) -> Self {
+        Self { inner, kept: RwLock::default(), suspects: Mutex::default() }
     }
 
     /// From here on, the pages of these ranges must be sound. The ranges are ascending.
-    pub(super) fn keep(&self, ranges: Vec<FileRange>) {
-        let _ = self.kept.set(ranges);
+    pub(crate) fn keep(&self, ranges: Vec<FileRange>) {
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = ranges;
+    }
+
+    /// Takes the pages of watched ranges that were not sound when they were read.
+    pub(crate) fn take_suspects(&self) -> Vec<PageId> {
+        let taken = std::mem::take(&mut *self.suspects.lock().unwrap_or_else(PoisonError::into_inner));
+        taken.into_iter().collect()
+    }
+
+    /// Notes pages that another process has read and that were not sound.
+    pub(super) fn suspect(&self, pages: Vec<PageId>) {
+        pages.into_iter().filter(|page| self.is_kept(*page)).for_each(|page| self.note(page));
     }
 
     /// The first page that is in use and was not sound when it was read, of those ranges whose sums the run has used in the
@@ -54,7 +65,7 @@ impl<'a> Watched<'a> {
     }
 
     fn is_kept(&self, page: PageId) -> bool {
-        contains(self.kept.get().map_or(&[][..], Vec::as_slice), page)
+        contains(&self.kept.read().unwrap_or_else(PoisonError::into_inner), page)
     }
 
     fn note(&self, page: PageId) {
@@ -66,7 +77,7 @@ impl<'a> Watched<'a> {
 }
 
 /// Whether one of these ranges, which are ascending, has the page.
-fn contains(ranges: &[FileRange], page: PageId) -> bool {
+pub(super) fn contains(ranges: &[FileRange], page: PageId) -> bool {
     let after = ranges.partition_point(|range| (range.file_id, range.first) <= (page.file, page.page));
     after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|range| range.contains(page))
 }

@@ -15,7 +15,7 @@ use super::groups::Keeping;
 use super::states::{State, States};
 use super::tables::Turn;
 use super::watched::Watched;
-use super::{Change, Ledger, NotByChange, Reason, Reuse, joined, oldest, refused};
+use super::{Change, Ledger, NotByChange, Reason, Reuse, joined, oldest, refused_in_scope};
 use crate::basis::progress::Progress;
 use crate::basis::tallies::Tallies;
 use crate::checks::{Checks, Sums};
@@ -69,12 +69,12 @@ pub fn run_in_window(
     ledger: &dyn Ledger,
     (schedule, forced): (&dyn Schedule, &[PageId]),
 ) -> Result<(Report, WindowDone), NotByChange> {
-    refused(database, options)?;
+    refused_in_scope(database, options)?;
     let watched = Watched::new(source);
     let (mut done, mut states) = (WindowDone::default(), None);
     let mut report = run_with(&watched, database, options, (progress, None), |run, context, checks| {
         let window = Window { change: Change::new(context, checks, ledger)?, schedule };
-        let mut found = window.change.find_kept(run)?;
+        let mut found = window.change.find_kept(run.progress)?;
         window.forget(&mut found, forced);
         // What was read before must be sound now, if it is read again: already while ranges are swept, whose rows may have
         // values in other ranges.
@@ -122,10 +122,10 @@ pub fn left_for_windows(
             Self::Not(why)
         }
     }
-    refused(database, options)?;
+    refused_in_scope(database, options)?;
     let ended = run_with(source, database, options, (progress, None), |run, context, checks| {
         let window = Window { change: Change::over(context, checks, ledger)?, schedule: &NoTime };
-        let found = window.change.find_kept(run)?;
+        let found = window.change.find_kept(run.progress)?;
         let (mut done, mut swept) = (WindowDone::default(), window.change.nothing());
         window.end(&found, &mut swept.tallies, &mut done);
         Err(Ended::Known(done))
@@ -193,9 +193,7 @@ impl Window<'_, '_> {
     fn forget(&self, states: &mut States, pages: &[PageId]) {
         for page in pages {
             let file_pages = self.change.context.survey.file(page.file).map_or(0, |file| file.pages);
-            if let Some(state) = states.get_mut(range_of(*page, self.change.range_pages, file_pages)) {
-                *state = State::Other(Reason::Findings);
-            }
+            states.set(range_of(*page, self.change.range_pages, file_pages), State::Other(Reason::Findings));
         }
     }
 
@@ -237,10 +235,9 @@ impl Window<'_, '_> {
             }
             let (mut batch, mut pages, most_pages) = (Vec::new(), 0, self.schedule.batch_pages());
             while let Some(range) = ranges.next_if(|range| pages == 0 || pages + u64::from(range.pages) <= most_pages) {
-                let Some(state) = states.get_mut(range).filter(|state| **state != State::Swept) else { continue };
-                let reason = state.reason();
-                *done.reuse.swept.entry(reason).or_default() += 1;
-                *state = State::Swept;
+                let Some(state) = states.get(range).filter(|state| *state != State::Swept) else { continue };
+                *done.reuse.swept.entry(state.reason()).or_default() += 1;
+                states.set(range, State::Swept);
                 pages += u64::from(range.pages);
                 batch.push(range);
             }

@@ -36,22 +36,40 @@ fn chunks<'c>(context: &'c Context<'_>, file_id: u16, pages: u32) -> impl Iterat
 /// Ranges that together contain all pages to be read. Each range has about `most` of these pages, or fewer. Each range
 /// begins at the start of one of the chunks into which a sweep of the whole database divides the files.
 pub(super) fn ranges(context: &Context<'_>, most: u64) -> Vec<FileRange> {
+    let counted = counted_ranges(context, (most, u64::MAX), |_, _, pages| pages);
+    counted.into_iter().map(|(range, _)| range).collect()
+}
+
+/// Like [`ranges`], but of the pages of each chunk, only as many count as `count` says, given the file, the first page
+/// and the number of pages. Each range has at most `most_counted` pages that count, and at most `most` pages to be read.
+/// Returns the ranges with the numbers of their pages that count.
+pub(super) fn counted_ranges(
+    context: &Context<'_>,
+    (most_counted, most): (u64, u64),
+    count: impl Fn(u16, u32, u32) -> u32,
+) -> Vec<(FileRange, u64)> {
     let mut ranges = Vec::new();
     for file in &context.survey.files {
-        let mut open: Option<(FileRange, u64)> = None;
-        for (first, count, _) in chunks(context, file.file_id, file.pages).filter(|(.., is_read)| *is_read) {
+        let mut open: Option<(FileRange, u64, u64)> = None;
+        for (first, chunk, _) in chunks(context, file.file_id, file.pages).filter(|(.., is_read)| *is_read) {
+            let counted_now = u64::from(count(file.file_id, first, chunk));
+            let pages_now = u64::from(chunk);
             match &mut open {
-                Some((range, pages)) if *pages + u64::from(count) <= most => {
-                    *pages += u64::from(count);
-                    range.pages = first + count - range.first;
+                Some((range, counted, pages))
+                    if *counted + counted_now <= most_counted && *pages + pages_now <= most =>
+                {
+                    *counted += counted_now;
+                    *pages += pages_now;
+                    range.pages = first + chunk - range.first;
                 }
                 open => {
-                    ranges.extend(open.take().map(|(range, _)| range));
-                    *open = Some((FileRange { file_id: file.file_id, first, pages: count }, count.into()));
+                    ranges.extend(open.take().map(|(range, counted, _)| (range, counted)));
+                    let range = FileRange { file_id: file.file_id, first, pages: chunk };
+                    *open = Some((range, counted_now, pages_now));
                 }
             }
         }
-        ranges.extend(open.map(|(range, _)| range));
+        ranges.extend(open.map(|(range, counted, _)| (range, counted)));
     }
     ranges
 }

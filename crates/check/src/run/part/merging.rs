@@ -4,7 +4,7 @@ use std::io::Read;
 
 use catalog::Database;
 use findings::registry::limits;
-use findings::{FileRange, Options, Ranges, Report, RowsetCounts};
+use findings::{FileRange, Finding, Options, Ranges, Report, RowsetCounts};
 use source::{BackupPages, PageSource};
 use sums::CheckSums;
 use sums::wire::{Input, SumsError};
@@ -12,9 +12,11 @@ use sums::wire::{Input, SumsError};
 use super::body::Body;
 use super::cut::{self, Untiled};
 use crate::basis::progress::Progress;
-use crate::run::run_with;
+use crate::checks::{Checks, Sums};
 use crate::run::witness::{Faulty, Fingerprint};
+use crate::run::{Run, run_with};
 use crate::sweep::check_list::{CheckList, Swept};
+use crate::sweep::context::Context;
 use crate::sweep::rounds::Rounds;
 
 /// A part to be merged.
@@ -111,25 +113,13 @@ fn merge_with<'p, E: From<SumsError>>(
         if !options.scope.reads_pages() {
             return Ok(Swept::new(checks, context.units.list().len()));
         }
-        begin(Surveyed { fingerprint: run.fingerprint, tile: &|ranges| cut::tile(context, ranges) })?;
+        surveyed(run, context, begin)?;
         let mut swept = Swept::new(checks, context.units.list().len());
-        let backup = source.backup();
-        backup.into_iter().for_each(BackupPages::forget_seen);
+        source.backup().into_iter().for_each(BackupPages::forget_seen);
         run.progress.phase("merge", ranges.iter().map(|range| u64::from(range.pages)).sum());
         while let Some(part) = next() {
-            let Part { head, mut from } = part?;
-            let mut from = Input::new(&context.hash, &head, (context.space, context.units.list().len()), &mut from);
-            let body = Body::take(&mut from, |finding| {
-                if left == 0 || finding.check.is_of_one_range() {
-                    run.findings.push(finding);
-                }
-            })?;
-            from.finish()?;
-            source.add(body.faults);
-            backup.into_iter().for_each(|backup| backup.add_seen(&body.container));
-            swept.merge(body.swept);
-            swept.sums.gather(context.space);
-            checks.bound(context, &mut swept.sums);
+            let is_wanted = |finding: &Finding| left == 0 || finding.check.is_of_one_range();
+            take_part((run, context, checks), (&source, part?), &mut swept, is_wanted, |_| Ok(()))?;
         }
         context.ranges = Ranges::new(ranges.to_vec());
         match left {
@@ -141,4 +131,35 @@ fn merge_with<'p, E: From<SumsError>>(
         }
         Ok(swept)
     })
+}
+
+/// Calls `act` with the state of a run that has read its maps.
+pub(crate) fn surveyed<R>(run: &Run<'_>, context: &Context<'_>, act: impl FnOnce(Surveyed<'_>) -> R) -> R {
+    act(Surveyed { fingerprint: run.fingerprint, tile: &|ranges| cut::tile(context, ranges) })
+}
+
+/// Reads a part of a run, and adds its sums to `swept`. `rest` reads what follows the sums. Findings for which
+/// `is_wanted` is false are left out.
+pub(crate) fn take_part(
+    (run, context, checks): (&mut Run<'_>, &Context<'_>, &Checks),
+    (source, part): (&Faulty<'_>, Part<'_>),
+    swept: &mut Swept<Sums>,
+    is_wanted: impl Fn(&Finding) -> bool,
+    rest: impl FnOnce(&mut Input<'_>) -> Result<(), SumsError>,
+) -> Result<(), SumsError> {
+    let Part { head, mut from } = part;
+    let mut from = Input::new(&context.hash, &head, (context.space, context.units.list().len()), &mut from);
+    let body = Body::take(&mut from, |finding| {
+        if is_wanted(&finding) {
+            run.findings.push(finding);
+        }
+    })?;
+    rest(&mut from)?;
+    from.finish()?;
+    source.add(body.faults);
+    source.backup().into_iter().for_each(|backup| backup.add_seen(&body.container));
+    swept.merge(body.swept);
+    swept.sums.gather(context.space);
+    checks.bound(context, &mut swept.sums);
+    Ok(())
 }

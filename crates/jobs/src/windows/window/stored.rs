@@ -19,7 +19,7 @@ use crate::host::warn;
 use crate::keep::parts_beside;
 use crate::request::Request;
 use crate::spread::evidence::Evidence;
-use crate::spread::make::{plan_of, refuse_lost, refuse_many};
+use crate::spread::make::{Division, plan_of, refuse_lost, refuse_many};
 use crate::spread::{Common, Opened, Planned, What};
 use crate::version::BUILD;
 
@@ -168,8 +168,8 @@ impl NewPlan<'_> {
         }
         let Subject { request, prepared, .. } = *sweep.subject;
         let bytes = request.windows.range.0;
-        let ranges = sweeper.ranges((bytes / PAGE_BYTES as u64).max(1));
-        refuse_many("--range", bytes, ranges.len())?;
+        let division = Division::of(sweeper, None, (bytes / PAGE_BYTES as u64).max(1));
+        refuse_many("--range", bytes, division.count())?;
         refuse_lost(sweeper)?;
         let audit = prepared.options.log_audit.as_deref();
         let bytes =
@@ -177,7 +177,7 @@ impl NewPlan<'_> {
         let options = Planned { has_audit: audit.is_some(), evidence: self.evidence.clone(), ..self.planned.clone() };
         let name = findings::database_name(sweep.source, &prepared.database);
         let image = Image::new(prepared.catalog, Some(sweeper.fingerprint));
-        let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &ranges);
+        let plan = plan_of(PlanId::new()?, options, name, (self.files.clone(), image), &division);
         let common = Common { key: self.key.clone(), audit: Some(prepared.options.log_audit.clone()) };
         if let Some(place) = self.place {
             // Deletes an old plan that is stored in this folder. The old plan cannot be used, and no other process can

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::spread::Common;
+use crate::spread::make::Division;
 use crate::spread::make::plan_of;
 
 /// A damaged lab database, and a plan with all tasks done.
@@ -52,9 +53,14 @@ fn made() -> Made {
         let choice = source::backup::SetChoice::Newest;
         let what = What { named: &[], choice: &choice, sets: None, place: None, spread: super::super::Spread::None };
         let image = Image::new(catalog, Some(sweeper.fingerprint));
-        let ranges = sweeper.ranges(128);
-        let plan =
-            plan_of(PlanId::new().unwrap(), Planned::of(&request, &what), "d".to_owned(), (Vec::new(), image), &ranges);
+        let division = Division::of(sweeper, None, 128);
+        let plan = plan_of(
+            PlanId::new().unwrap(),
+            Planned::of(&request, &what),
+            "d".to_owned(),
+            (Vec::new(), image),
+            &division,
+        );
         let place = folder.path().join("plan");
         Folder::reserve(&place).unwrap();
         let folder = Folder::create(&place, &plan, &key, None, None).unwrap();

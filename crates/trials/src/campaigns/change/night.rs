@@ -24,6 +24,7 @@ use source::PageSource;
 use trials::mutate::Random;
 
 use super::plan::Plan;
+use super::planned::{self, Manner};
 use super::{Figures, PARTS_KEPT, WITH_FINDINGS, windows};
 use crate::outcome::Verdict;
 
@@ -52,6 +53,7 @@ pub(crate) struct Settings {
     pub(super) windows: (usize, u64),
     /// What other windows of the same number are confined to.
     pub(super) confined: Option<Confined>,
+    pub(super) manner: Manner,
 }
 
 /// The objects to which windows are confined.
@@ -95,6 +97,7 @@ impl Settings {
                 2 => Some(Confined::Filegroup),
                 _ => None,
             },
+            manner: Manner::of(random),
         }
     }
 
@@ -111,6 +114,7 @@ impl Settings {
             stop: None,
             windows: (2, 40),
             confined: Some(Confined::Tables(0)),
+            manner: Manner { task_bytes: 1 << 20, local_limit: 0, seed: 1 },
         }
     }
 }
@@ -177,7 +181,9 @@ impl<'f> Nights<'f> {
         let whole = opened(&request, |opened, _| {
             let report =
                 jobs::judge::check_pages(opened.request, opened.what, opened.source(), opened.prepared, &Silent)?;
-            Ok((report, self.compare_parts(opened)))
+            let of_checks = self.compare_parts(opened, &self.history);
+            let of_plans = self.compare_parts(opened, &self.plans());
+            Ok((report, of_plans.and(of_checks)))
         });
         let mut with_ledger = request.clone();
         with_ledger.results.history = Some(self.history.clone());
@@ -217,6 +223,7 @@ impl<'f> Nights<'f> {
         };
         let kept = parts.map_err(Verdict::Differs)?;
         self.compare(&whole, &by_change, kept)?;
+        self.prove_by_plan(&with_ledger, (&whole, &by_change)).map_err(|verdict| of_state(verdict, "by a plan"))?;
         self.count(WITH_FINDINGS, u64::from(!whole.findings.is_empty()));
         match (whole.findings.iter().next(), &by_change.change) {
             (Some(finding), _) if is_sound => {
@@ -242,6 +249,29 @@ impl<'f> Nights<'f> {
         Ok(())
     }
 
+    /// The history of the checks by plans.
+    fn plans(&self) -> PathBuf {
+        self.history.with_file_name("plans.db")
+    }
+
+    /// Checks a state by a plan, and compares the report.
+    fn prove_by_plan(&mut self, request: &Request, (whole, by_change): (&Report, &Report)) -> Result<(), Verdict> {
+        let (mut request, folder) = (request.clone(), self.history.with_file_name("plan"));
+        request.results.history = Some(self.plans());
+        let manner = Manner { seed: self.settings.manner.seed ^ self.states, ..self.settings.manner };
+        let planned = planned::report(&request, &folder, manner).or_else(|failure| {
+            // Pages that are damaged in the base may be read again, which only a whole check may do.
+            if !failure.text.contains("make a new plan without --history") {
+                return Err(failure);
+            }
+            self.count("plans that were made again", 1);
+            (request.results.history, request.keep_parts) = (None, None);
+            planned::report(&request, &folder, manner)
+        });
+        let planned = planned.map_err(|failure| Verdict::Broke(format!("{} {}", failure.status, failure.text)))?;
+        planned::compare((whole, by_change), &planned, self.settings.keep_bytes == LARGE, self.figures)
+    }
+
     fn request(&self, files: &[PathBuf], stop: Option<&str>) -> Request {
         let mut request = Request::of_paths(files.to_vec());
         let Settings { threads, without: [values, indexes], .. } = self.settings;
@@ -265,10 +295,10 @@ impl<'f> Nights<'f> {
 
     /// Compares each part of the ledger that would be used with a fresh sweep of its range. Returns the number of parts;
     /// `None` if there is no ledger, or if it cannot be used.
-    fn compare_parts(&self, opened: &Opened<'_>) -> Result<Option<u64>, String> {
+    fn compare_parts(&self, opened: &Opened<'_>, history: &Path) -> Result<Option<u64>, String> {
         let Input::Backups(backups) = opened.input else { return Err("no backup".to_owned()) };
         let full = backups.pages.sets().first().and_then(|set| set.guid.clone());
-        let path = full.map(|guid| change::path_of(&self.history, &guid));
+        let path = full.map(|guid| change::path_of(history, &guid));
         let Some(path) = path.filter(|path| path.is_file() && backups.pages.sets().len() > 1) else { return Ok(None) };
         let ledger: Ledger<Value> = Ledger::open(&path, &BUILD).map_err(|error| error.to_string())?;
         let options = Options { hash_key: Some(ledger.key()), ..opened.prepared.options.clone() };
