@@ -1,6 +1,8 @@
 //! Proof by change: a check of backups keeps the sums of small ranges of pages in a ledger beside the history, and checks
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
+mod snapshot;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -12,6 +14,7 @@ use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
 use check::part::digest;
 use findings::{ByChange, Change, Options, Report};
+use format::PageId;
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
@@ -31,6 +34,7 @@ use crate::spread::evidence::FileIdentity;
 use crate::spread::{Before, Spread, What};
 use crate::throttle::throttled;
 use crate::version::BUILD;
+pub(crate) use snapshot::Snapshot;
 
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.
@@ -56,6 +60,26 @@ pub(crate) struct Base {
     files: Vec<FileIdentity>,
     /// The largest size of the ledger.
     most_bytes: u64,
+    /// For data files, whose own identity says nothing: what names the full backup on which their differential maps are
+    /// based.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bases: Vec<String>,
+    /// The extents of which the differential maps have missed a change, so that no window relies on the maps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<String>,
+}
+
+/// Why a window cannot use a ledger.
+pub(crate) struct NoLedger {
+    pub(crate) why: String,
+    /// The extents of which the differential maps have missed a change.
+    pub(crate) missed: Vec<String>,
+}
+
+impl From<String> for NoLedger {
+    fn from(why: String) -> Self {
+        Self { why, missed: Vec::new() }
+    }
 }
 
 /// The identities of the files before they are opened, if the check may use or make a ledger.
@@ -126,13 +150,14 @@ pub fn check(
         return refused("there is no history").map_or_else(whole, Err);
     };
     let Input::Backups(backups) = input else {
-        // The bytes of data files may change at any time, so nothing tells which of their pages have not.
-        let why = request.keep_parts.map(|_| Change::Whole("--keep-parts keeps the sums of backups only".to_owned()));
+        // Without a window, nothing must be left for later.
+        let why = "--keep-parts keeps the sums of data files only with --window".to_owned();
+        let why = request.keep_parts.map(|_| Change::Whole(why));
         return Ok(Report { change: why, ..whole()? });
     };
     let why = match Opened::of(request, (history, before), &backups.pages) {
         Ok(None) => return refused("there is no ledger of the full backup").map_or_else(whole, Err),
-        Ok(Some(opened)) => match opened.check(request, (source, prepared), (listener, started)) {
+        Ok(Some(opened)) => match opened.check(request, &backups.pages, (source, prepared), (listener, started)) {
             Ok(report) => return Ok(report),
             Err(why) => why,
         },
@@ -150,13 +175,16 @@ pub fn check(
 /// later sets.
 type OfContainer<'a> = (Option<&'a [u8]>, Option<Vec<u8>>, Vec<u8>);
 
-/// A ledger for the backups that are checked.
+/// A ledger for the backups or the data files that are checked.
 pub(crate) struct Opened<'a> {
     pub(crate) ledger: Ledger<Base>,
     is_new: bool,
     /// The files of the differential backup, as they were before they were opened.
     later: Vec<FileIdentity>,
-    pages: &'a BackupPages,
+    /// The state that is checked, for people.
+    image: String,
+    /// `None` for data files.
+    pages: Option<&'a BackupPages>,
     history: &'a Path,
 }
 
@@ -196,28 +224,73 @@ impl<'a> Opened<'a> {
     pub(crate) fn in_window(
         request: &Request,
         (history, before): (&'a Path, &Before),
-        input: &'a Input,
-    ) -> Result<Self, String> {
-        let Input::Backups(backups) = input else {
-            return Err("--keep-parts keeps the sums of backups only".to_owned());
+        (input, snapshot): (&'a Input, Option<&Snapshot>),
+    ) -> Result<Self, NoLedger> {
+        let pages = match (input, snapshot) {
+            (Input::Backups(backups), _) => &backups.pages,
+            (Input::Files(_), Some(snapshot)) => return Self::of_files(request, history, snapshot),
+            (Input::Files(_), None) => return Err("nothing tells what has changed".to_owned().into()),
         };
-        let pages = &backups.pages;
         let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
         let full = full.and_then(|set| Some((set, set.guid.clone()?)));
-        let (full, guid) = full.ok_or("the backups do not begin with a full backup that has an ID")?;
+        let missing = || "the backups do not begin with a full backup that has an ID".to_owned();
+        let (full, guid) = full.ok_or_else(missing)?;
         let path = path_of(history, &guid);
         let base = Base::of(full, before, (&guid, pages), request.keep_parts)?;
         let kept = if path.exists() { Some(former(&path, &base, request.keep_parts)) } else { None };
-        let (ledger, is_new) = match kept {
-            Some(Ok(ledger)) => (ledger, false),
-            kept => {
-                if let Some(Err(why)) = kept {
-                    warn(format!("{why}; the windows begin again"));
+        Ok(Self::with(or_fresh(request, &path, base, kept)?, before, pages, history))
+    }
+
+    /// Opens the ledger of data files for a window of time, or makes one. What earlier windows have kept is used only if
+    /// the differential maps are based on the same full backup, and still have all marks that they had then.
+    fn of_files(request: &Request, history: &'a Path, snapshot: &Snapshot) -> Result<Self, NoLedger> {
+        let path = path_of(history, &snapshot.set);
+        let base = Base::of_files(snapshot, request.keep_parts);
+        let kept = if path.exists() { Some(former(&path, &base, request.keep_parts)) } else { None };
+        let kept = kept.map(|kept| {
+            kept.and_then(|ledger| {
+                let is_all = || ledger.opened_bytes().map(|marked| snapshot.marked.first_missing(&marked));
+                match if ledger.base().missed.is_empty() { is_all() } else { Some(None) } {
+                    Some(None) => Ok(ledger),
+                    Some(Some(page)) => Err(format!(
+                        "the differential maps were cleared although there is no new full backup: the extent of page {page} is \
+                         not marked any more"
+                    )),
+                    None => Err(format!("{}: the ledger is damaged", path.display())),
                 }
-                (fresh(request, &path, base)?, true)
-            }
-        };
-        Ok(Self::with((ledger, is_new), before, pages, history))
+            })
+        });
+        if let Some(Ok(ledger)) = &kept
+            && !ledger.base().missed.is_empty()
+        {
+            let missed = ledger.base().missed.clone();
+            let why = "the differential maps have missed a change, so no window relies on them until the next full backup";
+            return Err(NoLedger { why: why.to_owned(), missed });
+        }
+        let (mut ledger, is_new) = or_fresh(request, &path, base, kept)?;
+        ledger.keep_opened(Some(snapshot.marked.to_bytes()));
+        Ok(Self { ledger, is_new, later: Vec::new(), image: snapshot.image.clone(), pages: None, history })
+    }
+
+    /// Notes that the differential maps have missed changes in the extents of these pages, and forgets all parts.
+    pub(crate) fn distrust(self, request: &Request, pages: &[PageId]) -> NoLedger {
+        let path = path_of(self.history, &self.ledger.base().set);
+        let missed: Vec<String> = pages.iter().map(ToString::to_string).collect();
+        let base = Base { missed: missed.clone(), ..self.ledger.base().clone() };
+        // On Windows, a file that is open cannot be replaced.
+        drop(self);
+        let noted = fresh(request, &path, base).and_then(|ledger| ledger.keep_empty().map_err(|error| error.to_string()));
+        if let Err(error) = noted {
+            warn(format!("{error}; the next window may rely on the differential maps"));
+            // What is left must not be used.
+            let _ = fs::remove_file(&path);
+        }
+        let why = format!(
+            "the pages from {} on have other bytes than an earlier window has read, although the differential maps say that \
+             they have not changed; no window relies on these maps until the next full backup",
+            missed.join(", ")
+        );
+        NoLedger { why, missed }
     }
 
     fn with(
@@ -232,7 +305,8 @@ impl<'a> Opened<'a> {
         };
         let later_sets = later.as_ref().and_then(digest_of);
         ledger.of_later_sets(later_sets);
-        Self { ledger, is_new, later: later.unwrap_or_default(), pages, history }
+        let image = pages.sets().last().map(label).unwrap_or_default();
+        Self { ledger, is_new, later: later.unwrap_or_default(), image, pages: Some(pages), history }
     }
 
     /// Whether nothing was kept before.
@@ -250,17 +324,20 @@ impl<'a> Opened<'a> {
 
     /// Takes over what earlier windows have read of the container of the full backup.
     pub(crate) fn put_seen(&self) -> Result<(), String> {
-        if self.is_new {
-            return Ok(());
-        }
+        let Some(pages) = self.pages.filter(|_| !self.is_new) else { return Ok(()) };
         let seen = self.ledger.seen().map_err(|error| error.to_string())?;
         if !seen.is_empty() {
-            self.pages.put_seen_of_base(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
+            pages.put_seen_of_base(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
         }
         if let Some(seen) = self.ledger.later_seen().map_err(|error| error.to_string())? {
-            self.pages.put_seen_of_later(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
+            pages.put_seen_of_later(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
         }
         Ok(())
+    }
+
+    /// Whether the ledger identifies the files that are read.
+    pub(crate) fn has_identity(&self) -> bool {
+        self.pages.is_some()
     }
 
     /// A file that was changed while it was read.
@@ -273,6 +350,7 @@ impl<'a> Opened<'a> {
     fn check(
         mut self,
         request: &Request,
+        pages: &BackupPages,
         (source, prepared): (&dyn PageSource, &Prepared<'_>),
         (listener, started): (&dyn Progress, SystemTime),
     ) -> Result<Report, String> {
@@ -281,7 +359,7 @@ impl<'a> Opened<'a> {
         if let Some(before) = request.reread.and_then(|reread| started.checked_sub(reread)) {
             self.ledger.read_again_before(history::time::text(before));
         }
-        let Self { ledger, is_new, pages, .. } = &self;
+        let Self { ledger, is_new, .. } = &self;
         let options = Options { hash_key: Some(key.clone()), ..prepared.options.clone() };
         let done =
             throttled(request, source, |source| run_by_change(source, &prepared.database, &options, listener, ledger));
@@ -306,7 +384,7 @@ impl<'a> Opened<'a> {
 
     /// The state that is checked, for people.
     pub(crate) fn image(&self) -> String {
-        self.pages.sets().last().map(label).unwrap_or_default()
+        self.image.clone()
     }
 
     /// What was read, and what was not. `open_pages` is the number of pages that are left for later windows.
@@ -341,11 +419,15 @@ impl<'a> Opened<'a> {
 
     /// Keeps the parts of a window. `ranges` is the number of ranges with pages in use.
     pub(crate) fn keep_window(self, request: &Request, started: SystemTime, ranges: u64) {
-        let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
+        let key = self.ledger.key();
+        // Without anything seen, the window is kept too.
+        let of_base = |pages: &BackupPages| write_seen(&key, &pages.seen_of_base()).ok();
+        let seen = self.pages.map_or_else(|| Some(Vec::new()), of_base);
         let kept = self.ledger.runs().fold(0, |kept: u64, run| kept.saturating_add(run.parts));
         let most_kept = |times: u64| kept > ranges.saturating_mul(times);
         let path = path_of(self.history, &self.ledger.base().set);
-        let later = write_seen(&self.ledger.key(), &self.pages.seen_of_later()).unwrap_or_default();
+        let of_later = |pages: &BackupPages| write_seen(&key, &pages.seen_of_later()).unwrap_or_default();
+        let later = self.pages.map(of_later).unwrap_or_default();
         let had_room = self.keep(request, started, (seen.as_deref(), None, later));
         if (most_kept(MOST_KEPT) || !had_room && most_kept(1))
             && let Err(error) = Ledger::<Base>::compact(&path, &BUILD)
@@ -357,7 +439,9 @@ impl<'a> Opened<'a> {
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning. Returns whether all parts
     /// found room.
     fn keep(mut self, request: &Request, started: SystemTime, (seen, opened, later): OfContainer<'_>) -> bool {
-        self.ledger.keep_opened(opened);
+        if opened.is_some() {
+            self.ledger.keep_opened(opened);
+        }
         if !later.is_empty() {
             self.ledger.keep_later_seen(later);
         }
@@ -399,7 +483,21 @@ impl Base {
             label: label(full),
             files,
             most_bytes: most_bytes.unwrap_or(u64::MAX),
+            bases: Vec::new(),
+            missed: Vec::new(),
         })
+    }
+
+    fn of_files(snapshot: &Snapshot, most_bytes: Option<u64>) -> Self {
+        Self {
+            set: snapshot.set.clone(),
+            database: snapshot.database.clone(),
+            label: snapshot.label.clone(),
+            files: Vec::new(),
+            most_bytes: most_bytes.unwrap_or(u64::MAX),
+            bases: snapshot.bases.clone(),
+            missed: Vec::new(),
+        }
     }
 }
 
@@ -418,7 +516,11 @@ fn former(path: &Path, base: &Base, asked: Option<u64>) -> Result<Ledger<Base>, 
             false => format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display()),
         });
     }
-    if ledger.base().files.len() != base.files.len() || ledger.base().set != base.set {
+    if ledger.base().bases != base.bases {
+        return Err("there is a new full backup".to_owned());
+    }
+    let is_same = |of: fn(&Base) -> &String| of(ledger.base()) == of(base);
+    if ledger.base().files.len() != base.files.len() || !is_same(|base| &base.set) || !is_same(|base| &base.database) {
         return Err("the ledger is that of another backup".to_owned());
     }
     Ok(ledger)
@@ -428,6 +530,24 @@ fn fresh(request: &Request, path: &Path, base: Base) -> Result<Ledger<Base>, Str
     let most_bytes = base.most_bytes;
     Ledger::create(path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
         .map_err(|error| error.to_string())
+}
+
+/// The ledger that a window continues, or a new one; the second value says whether it is new.
+fn or_fresh(
+    request: &Request,
+    path: &Path,
+    base: Base,
+    kept: Option<Result<Ledger<Base>, String>>,
+) -> Result<(Ledger<Base>, bool), String> {
+    let why = match kept {
+        Some(Ok(ledger)) => return Ok((ledger, false)),
+        Some(Err(why)) => Some(why),
+        None => None,
+    };
+    if let Some(why) = why {
+        warn(format!("{why}; the windows begin again"));
+    }
+    fresh(request, path, base).map(|ledger| (ledger, true))
 }
 
 /// All sets but the first and the log backups.
@@ -513,6 +633,9 @@ pub fn listed(history: &Path) -> Vec<LedgerRow> {
         let why_not = match changed {
             _ if build != *BUILD => Some("made by another build of mdfsck".to_owned()),
             Some(file) => Some(format!("{} was changed, replaced or removed", file.path().display())),
+            None if !base.missed.is_empty() => {
+                Some("the differential maps have missed a change; used again after the next full backup".to_owned())
+            }
             None => None,
         };
         Some(LedgerRow {

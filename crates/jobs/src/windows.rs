@@ -7,7 +7,8 @@ mod window;
 use std::time::{Duration, Instant, SystemTime};
 
 use catalog::Database;
-use findings::{RangeRead, Report};
+use findings::registry::limits;
+use findings::{Coverage, RangeRead, Report};
 use history::outbox::{Event, Judge, Promise, Raised};
 use history::windows::promise::{self, Kept, Rhythm};
 use history::windows::{Known, Opening, pace::Pace};
@@ -104,6 +105,7 @@ pub fn check<'i>(
         allowed: length,
         is_interrupted: &is_interrupted,
     };
+    let mut missed = Vec::new();
     if request.keep_parts.is_some() {
         let prepared = prepare(request, input, listener, what)?;
         let subject = Subject { request, what, input, before, prepared: &prepared, listener };
@@ -112,7 +114,10 @@ pub fn check<'i>(
                 let report = std::mem::take(&mut outcome.report);
                 return Ok((prepared, Windowed { report, outcome: Some(Box::new(outcome)) }));
             }
-            Err(why) => warn(format!("{why}; the windows check one image after another")),
+            Err(refused) => {
+                warn(format!("{}; the windows check one image after another", refused.why));
+                missed = refused.missed;
+            }
         }
     }
     let mut is_again = false;
@@ -124,7 +129,7 @@ pub fn check<'i>(
             prepare(request, input, listener, &of_plan)?
         };
         let subject = Subject { request, what, input, before, prepared: &prepared, listener };
-        let windowed = match window(&terms, &subject, stored)? {
+        let mut windowed = match window(&terms, &subject, stored)? {
             WindowEnd::Again => {
                 is_again = true;
                 continue;
@@ -134,8 +139,22 @@ pub fn check<'i>(
                 Windowed { report: std::mem::take(&mut outcome.report), outcome: Some(outcome) }
             }
         };
+        note_missed(&mut windowed.report, &missed);
         return Ok((prepared, windowed));
     }
+}
+
+/// Notes the extents of which the differential maps have missed a change.
+fn note_missed(report: &mut Report, missed: &[String]) {
+    if missed.is_empty() {
+        return;
+    }
+    let mut coverage = Coverage::default();
+    let scope = format!("the extents of pages {}", missed.join(", "));
+    coverage.note(&limits::CHANGE_UNTRUSTED, scope, missed.len() as u64);
+    let (_, notes) = coverage.into_lists();
+    report.notes.extend(notes);
+    report.notes.sort_by(|one, other| (&one.what, &one.scope).cmp(&(&other.what, &other.scope)));
 }
 
 /// The data to print after the report, about the window and about the promises (`--within`), and the exit-status bits.

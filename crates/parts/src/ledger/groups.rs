@@ -4,10 +4,11 @@
 //! |---|---|
 //! | number of parts | 4 |
 //! | length of the merged sums | 4 |
-//! | for each part: its key, the lengths of its sums and of its key bounds | 58 + 4 + 4 |
+//! | for each part: its key, the lengths of its sums, of its key bounds and of its digests of extents | 58 + 4 + 4 + 4 |
 //! | the merged sums | |
 //! | the sums of all parts | |
 //! | the key bounds of all parts | |
+//! | the digests of extents of all parts | |
 
 use std::fs::File;
 use std::io;
@@ -20,8 +21,10 @@ use super::contents::{Span, span};
 const HEAD_BYTES: u64 = 8;
 /// More parts than any group has.
 const MOST_PARTS: u64 = 128;
+/// The number of pieces of a part.
+const PIECES: usize = 3;
 /// Bytes per part in the list of parts.
-const ENTRY_BYTES: usize = PartKey::BYTES + 8;
+const ENTRY_BYTES: usize = PartKey::BYTES + 4 * PIECES;
 
 /// The bytes before the sums.
 pub(super) fn head(parts: &[Part], all: &[u8]) -> Vec<u8> {
@@ -29,7 +32,8 @@ pub(super) fn head(parts: &[Part], all: &[u8]) -> Vec<u8> {
         [parts.len(), all.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()).collect();
     for part in parts {
         head.extend(part.key.to_bytes());
-        head.extend([part.sums.len(), part.bounds.len()].into_iter().flat_map(|length| (length as u32).to_le_bytes()));
+        let lengths = [part.sums.len(), part.bounds.len(), part.extents.len()];
+        head.extend(lengths.into_iter().flat_map(|length| (length as u32).to_le_bytes()));
     }
     head
 }
@@ -37,7 +41,7 @@ pub(super) fn head(parts: &[Part], all: &[u8]) -> Vec<u8> {
 /// All bytes of a group.
 pub(super) fn pieces<'p>(head: &'p [u8], parts: &'p [Part], all: &'p [u8]) -> impl Iterator<Item = &'p [u8]> {
     let (sums, bounds) = (parts.iter().map(|part| &*part.sums), parts.iter().map(|part| &*part.bounds));
-    [head, all].into_iter().chain(sums).chain(bounds)
+    [head, all].into_iter().chain(sums).chain(bounds).chain(parts.iter().map(|part| &*part.extents))
 }
 
 /// A group that is read.
@@ -45,8 +49,8 @@ pub(super) struct Group<'f> {
     file: &'f File,
     keys: Vec<PartKey>,
     all: Span,
-    /// The places of the sums and of the key bounds of each part.
-    places: Vec<[Span; 2]>,
+    /// The places of the sums, of the key bounds and of the digests of extents of each part.
+    places: Vec<[Span; PIECES]>,
     /// The sums of all parts, once some of them were read.
     sums: Option<Vec<u8>>,
     end: u64,
@@ -72,14 +76,15 @@ impl<'f> Group<'f> {
         let (mut keys, mut lengths) = (Vec::new(), Vec::new());
         for entry in entries.chunks_exact(ENTRY_BYTES) {
             keys.push(PartKey::from_bytes(entry).ok_or_else(cut)?);
-            lengths.push([number(entry, PartKey::BYTES)?, number(entry, PartKey::BYTES + 4)?]);
+            let length = |piece: usize| number(entry, PartKey::BYTES + 4 * piece);
+            lengths.push([length(0)?, length(1)?, length(2)?]);
         }
         if keys.is_empty() {
             return Err(cut());
         }
         let mut next = all.end();
-        let mut places = vec![[Span::default(); 2]; lengths.len()];
-        for piece in 0..2 {
+        let mut places = vec![[Span::default(); PIECES]; lengths.len()];
+        for piece in 0..PIECES {
             for (place, lengths) in places.iter_mut().zip(&lengths) {
                 if let (Some(place), Some(length)) = (place.get_mut(piece), lengths.get(piece)) {
                     *place = within(Span { at: next, bytes: *length })?;
@@ -95,9 +100,9 @@ impl<'f> Group<'f> {
         self.end
     }
 
-    fn sums_of(&mut self, [sums, _]: [Span; 2]) -> io::Result<Vec<u8>> {
+    fn sums_of(&mut self, [sums, ..]: [Span; PIECES]) -> io::Result<Vec<u8>> {
         let mut file = self.file;
-        let end = self.places.last().map_or(sums.end(), |[last, _]| last.end());
+        let end = self.places.last().map_or(sums.end(), |[last, ..]| last.end());
         let of_all = Span { at: self.all.end(), bytes: end - self.all.end() };
         let bytes = match self.sums.take() {
             Some(bytes) => bytes,
@@ -121,7 +126,8 @@ impl KeptGroup for Group<'_> {
         match piece {
             Piece::All => span(&mut file, self.all),
             Piece::Sums(at) => self.sums_of(place(at)?),
-            Piece::Bounds(at) => span(&mut file, place(at)?[1]),
+            Piece::Bounds(at) => place(at).and_then(|[_, bounds, _]| span(&mut file, bounds)),
+            Piece::Extents(at) => place(at).and_then(|[.., extents]| span(&mut file, extents)),
         }
     }
 }

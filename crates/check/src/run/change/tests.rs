@@ -41,6 +41,7 @@ impl KeptGroup for MemoryGroup {
             Piece::All => self.all.clone(),
             Piece::Sums(at) => self.parts[at].sums.clone(),
             Piece::Bounds(at) => self.parts[at].bounds.clone(),
+            Piece::Extents(at) => self.parts[at].extents.clone(),
         })
     }
 }

@@ -1,0 +1,128 @@
+//! Data files in windows of time: which of their extents may have changed since the last full backup, and which full backup
+//! this is.
+//!
+//! A change that is on disk may be missing in the differential maps on disk, because the server writes the maps at a
+//! checkpoint. The log has all of these changes. So an extent may have changed if the maps mark it, as stored or as
+//! recovered, if the log names one of its pages, or if recovery has made one of them.
+
+use findings::{RecoveryDoubtKind, RecoveryState};
+use format::boot::Boot;
+use format::file_header::FileHeader;
+use format::protection::undo_torn_bits;
+use format::{Lsn, Page, PageBytes, PageId, PageType};
+use source::{ExtentSet, PageSource, read_settled};
+
+use crate::prepare::Prepared;
+use crate::recover::is_tempdb;
+
+/// What the differential maps and the log of data files say.
+pub(crate) struct Snapshot {
+    /// Identifies the database among others with the same history.
+    pub(crate) set: String,
+    pub(crate) database: String,
+    /// The full backup since which the maps mark changes, as the header of each file and the boot page name it.
+    pub(crate) bases: Vec<String>,
+    /// The full backup, for people.
+    pub(crate) label: String,
+    /// The state of the files, for people.
+    pub(crate) image: String,
+    /// The extents that the maps mark.
+    pub(crate) marked: ExtentSet,
+    /// The extents that may have changed.
+    pub(crate) changed: ExtentSet,
+}
+
+impl Snapshot {
+    /// `stored` has the pages as they are in the files. An error says why it is unknown what has changed.
+    pub(crate) fn of(stored: &dyn PageSource, prepared: &Prepared<'_>) -> Result<Self, String> {
+        let database = &prepared.database;
+        if stored.snapshot().is_some() || stored.carved().is_some() {
+            return Err("only the differential maps of data files are used".to_owned());
+        }
+        if database.is_encrypted || is_tempdb(database) {
+            return Err("the differential maps of tempdb and of encrypted databases are not used".to_owned());
+        }
+        let boot = database.boot.as_ref().ok_or("the boot page cannot be read")?;
+        let source = prepared.recovered.pages_or(stored);
+        let maps = |source| {
+            ExtentSet::marked(source).map_err(|page| format!("page {page}, a differential map, cannot be read"))
+        };
+        let mut marked = maps(stored)?;
+        let mut changed = of_log(prepared)?;
+        if prepared.recovered.pages.is_some() {
+            marked.add(&maps(source)?);
+        }
+        changed.add(&marked);
+        let (bases, lsn) = bases(stored)?;
+        let family: String = boot.family_guid.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name: String = boot.name.bytes().map(|byte| format!("{byte:02x}")).take(64).collect();
+        Ok(Self {
+            set: format!("{family}-{name}"),
+            database: boot.name.clone(),
+            bases,
+            label: if lsn == Lsn::default() { "no full backup".to_owned() } else { format!("full backup at {lsn}") },
+            image: format!("data files, checkpoint {}", boot.checkpoint_lsn),
+            marked,
+            changed,
+        })
+    }
+}
+
+/// The extents that the log says have changed since the last checkpoint. An error says why the log does not tell.
+fn of_log(prepared: &Prepared<'_>) -> Result<ExtentSet, String> {
+    let recovered = &prepared.recovered;
+    let state = recovered.summary.as_ref().map(|summary| summary.state);
+    let Some(pages) = &recovered.pages else {
+        let is_clean = prepared.database.boot.as_ref().is_some_and(catalog::Boot::clean_shutdown);
+        return match state {
+            None | Some(RecoveryState::NotNeeded | RecoveryState::Off) if is_clean => Ok(ExtentSet::default()),
+            _ => Err("the database was in use, and its log was not applied, so the latest changes are unknown".to_owned()),
+        };
+    };
+    let is_of_log = |kind: &RecoveryDoubtKind| {
+        matches!(
+            kind,
+            RecoveryDoubtKind::Log(_) | RecoveryDoubtKind::LogEnd | RecoveryDoubtKind::Contradicted(_)
+        )
+    };
+    let mut doubts = recovered.summary.iter().flat_map(|summary| &summary.doubts);
+    if doubts.any(|doubt| is_of_log(&doubt.kind)) {
+        return Err("the log could not be read completely, so the latest changes are unknown".to_owned());
+    }
+    let recovery = pages.recovery();
+    if recovery.analysis.has_bulk {
+        return Err("a bulk operation in the log has written pages that the log does not name".to_owned());
+    }
+    let mut changed = recovery.analysis.named.clone();
+    recovery.pages().for_each(|page| changed.insert(page));
+    Ok(changed)
+}
+
+/// The differential base as each file names it, and its latest LSN.
+fn bases(stored: &dyn PageSource) -> Result<(Vec<String>, Lsn), String> {
+    let (mut bases, mut latest) = (Vec::new(), Lsn::default());
+    let hex = |guid: [u8; 16]| guid.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    for file in stored.files() {
+        let bytes = sound(stored, PageId::new(file.file_id, 0), PageType::FileHeader)?;
+        let header = FileHeader::read(Page::new(&bytes)).ok_or_else(|| unread(PageId::new(file.file_id, 0)))?;
+        let (guid, lsn) = (header.differential_base_guid(), header.differential_base_lsn());
+        latest = latest.max(lsn);
+        bases.push(format!("{} {} {} {lsn}", file.file_id, hex(header.file_guid()), hex(guid)));
+    }
+    let bytes = sound(stored, PageId::BOOT, PageType::Boot)?;
+    let boot = Boot::read(Page::new(&bytes)).ok_or_else(|| unread(PageId::BOOT))?;
+    bases.push(hex(boot.differential_base_guid()));
+    Ok((bases, latest))
+}
+
+fn sound(source: &dyn PageSource, page: PageId, kind: PageType) -> Result<Box<PageBytes>, String> {
+    let (mut bytes, verified) = read_settled(source, page).ok_or_else(|| unread(page))?;
+    undo_torn_bits(&mut bytes);
+    let header = Page::new(&bytes).header();
+    let is_sound = verified.is_ok() && header.kind() == Some(kind) && header.page_id() == page;
+    if is_sound { Ok(bytes) } else { Err(unread(page)) }
+}
+
+fn unread(page: PageId) -> String {
+    format!("page {page}, which names the last full backup, cannot be read")
+}
