@@ -20,7 +20,7 @@ use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
 use serde::{Deserialize, Serialize};
 use source::backup::{Hints, SetKind, UsedSet};
-use source::{BackupPages, PageSource, storage};
+use source::{BackupPages, PageSource, SinceBase, storage};
 
 use crate::failure::Failure;
 use crate::host::warn;
@@ -264,7 +264,8 @@ impl<'a> Opened<'a> {
             && !ledger.base().missed.is_empty()
         {
             let missed = ledger.base().missed.clone();
-            let why = "the differential maps have missed a change, so no window relies on them until the next full backup";
+            let why =
+                "the differential maps have missed a change, so no window relies on them until the next full backup";
             return Err(NoLedger { why: why.to_owned(), missed });
         }
         let (mut ledger, is_new) = or_fresh(request, &path, base, kept)?;
@@ -279,7 +280,8 @@ impl<'a> Opened<'a> {
         let base = Base { missed: missed.clone(), ..self.ledger.base().clone() };
         // On Windows, a file that is open cannot be replaced.
         drop(self);
-        let noted = fresh(request, &path, base).and_then(|ledger| ledger.keep_empty().map_err(|error| error.to_string()));
+        let noted =
+            fresh(request, &path, base).and_then(|ledger| ledger.keep_empty().map_err(|error| error.to_string()));
         if let Err(error) = noted {
             warn(format!("{error}; the next window may rely on the differential maps"));
             // What is left must not be used.
@@ -601,6 +603,20 @@ fn why(error: &PartsError) -> String {
         }
         error => error.to_string(),
     }
+}
+
+/// For tests: the pages of data files as a window of time reads them, and the path of their ledger.
+///
+/// # Errors
+/// The reason why it is unknown what has changed.
+#[doc(hidden)]
+pub fn in_window<'a>(
+    stored: &'a dyn PageSource,
+    prepared: &'a Prepared<'_>,
+    history: &Path,
+) -> Result<(SinceBase<'a>, PathBuf), String> {
+    let Snapshot { set, changed, .. } = Snapshot::of(stored, prepared)?;
+    Ok((SinceBase::new(prepared.recovered.pages_or(stored), changed), path_of(history, &set)))
 }
 
 /// Whether there is a ledger of a set.

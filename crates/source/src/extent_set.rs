@@ -51,7 +51,10 @@ impl ExtentSet {
                     && header.page_id() == id;
                 let bits = bitmap(page).filter(|_| verified.is_ok() && is_map).ok_or(id)?;
                 for bit in set_bits(bits) {
-                    set.insert(PageId::new(file.file_id, first_extent.saturating_add(bit).saturating_mul(EXTENT_PAGES)));
+                    set.insert(PageId::new(
+                        file.file_id,
+                        first_extent.saturating_add(bit).saturating_mul(EXTENT_PAGES),
+                    ));
                 }
             }
         }
@@ -98,7 +101,8 @@ impl ExtentSet {
 
     /// For each of `pages` pages from `first`, at most 128: whether the set has its extent. Bit 0 is the first page.
     pub fn pages(&self, first: PageId, pages: u32) -> u128 {
-        let of = |bit: u32| first.page.checked_add(bit).is_some_and(|page| self.contains(PageId::new(first.file, page)));
+        let of =
+            |bit: u32| first.page.checked_add(bit).is_some_and(|page| self.contains(PageId::new(first.file, page)));
         (0..pages.min(u128::BITS)).filter(|bit| of(*bit)).fold(0, |mask, bit| mask | 1 << bit)
     }
 
@@ -177,7 +181,9 @@ mod tests {
         }
         set.insert(PageId::new(9, 1));
         assert_eq!(set.len(), 3);
-        assert!(set.contains(PageId::new(1, 8)) && set.contains(PageId::new(1, 23)) && set.contains(PageId::new(1, 607)));
+        assert!(
+            set.contains(PageId::new(1, 8)) && set.contains(PageId::new(1, 23)) && set.contains(PageId::new(1, 607))
+        );
         assert!(!set.contains(PageId::new(1, 24)) && !set.contains(PageId::new(1, 1000)));
         assert_eq!(set.pages(PageId::new(1, 4), 8), 0b1111_0000);
         let mut found = Vec::new();

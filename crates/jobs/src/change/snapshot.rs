@@ -76,14 +76,14 @@ fn of_log(prepared: &Prepared<'_>) -> Result<ExtentSet, String> {
         let is_clean = prepared.database.boot.as_ref().is_some_and(catalog::Boot::clean_shutdown);
         return match state {
             None | Some(RecoveryState::NotNeeded | RecoveryState::Off) if is_clean => Ok(ExtentSet::default()),
-            _ => Err("the database was in use, and its log was not applied, so the latest changes are unknown".to_owned()),
+            _ => {
+                Err("the database was in use, and its log was not applied, so the latest changes are unknown"
+                    .to_owned())
+            }
         };
     };
     let is_of_log = |kind: &RecoveryDoubtKind| {
-        matches!(
-            kind,
-            RecoveryDoubtKind::Log(_) | RecoveryDoubtKind::LogEnd | RecoveryDoubtKind::Contradicted(_)
-        )
+        matches!(kind, RecoveryDoubtKind::Log(_) | RecoveryDoubtKind::LogEnd | RecoveryDoubtKind::Contradicted(_))
     };
     let mut doubts = recovered.summary.iter().flat_map(|summary| &summary.doubts);
     if doubts.any(|doubt| is_of_log(&doubt.kind)) {

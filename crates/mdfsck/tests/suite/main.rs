@@ -15,6 +15,7 @@ mod memory;
 mod moving;
 mod redact;
 mod restore_chains;
+mod snapshots;
 mod table_statistics;
 mod unusable_logs;
 mod words;

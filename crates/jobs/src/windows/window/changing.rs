@@ -109,7 +109,9 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
                 warn(format!("page {page} was sound when an earlier window read it, and is not sound now"));
                 forced.push(page);
                 if snapshot.is_some() && !pages.changes().is_empty() {
-                    return Err(Failure::unable("the data files were changed while they were read; the next window reads them"));
+                    return Err(Failure::unable(
+                        "the data files were changed while they were read; the next window reads them",
+                    ));
                 }
                 opened.keep_window(request, terms.started, u64::MAX);
             }
