@@ -14,7 +14,6 @@ use check::Progress;
 use check::change::{NotByChange, Reuse, read_seen, run_by_change, write_seen};
 use check::part::digest;
 use findings::{ByChange, Change, Options, Report};
-use format::PageId;
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
@@ -34,7 +33,7 @@ use crate::spread::evidence::FileIdentity;
 use crate::spread::{Before, Spread, What};
 use crate::throttle::throttled;
 use crate::version::BUILD;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::{NoLedger, Snapshot};
 
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.
@@ -67,19 +66,6 @@ pub(crate) struct Base {
     /// The extents of which the differential maps have missed a change, so that no window relies on the maps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missed: Vec<String>,
-}
-
-/// Why a window cannot use a ledger.
-pub(crate) struct NoLedger {
-    pub(crate) why: String,
-    /// The extents of which the differential maps have missed a change.
-    pub(crate) missed: Vec<String>,
-}
-
-impl From<String> for NoLedger {
-    fn from(why: String) -> Self {
-        Self { why, missed: Vec::new() }
-    }
 }
 
 /// The identities of the files before they are opened, if the check may use or make a ledger.
@@ -239,60 +225,6 @@ impl<'a> Opened<'a> {
         let base = Base::of(full, before, (&guid, pages), request.keep_parts)?;
         let kept = if path.exists() { Some(former(&path, &base, request.keep_parts)) } else { None };
         Ok(Self::with(or_fresh(request, &path, base, kept)?, before, pages, history))
-    }
-
-    /// Opens the ledger of data files for a window of time, or makes one. What earlier windows have kept is used only if
-    /// the differential maps are based on the same full backup, and still have all marks that they had then.
-    fn of_files(request: &Request, history: &'a Path, snapshot: &Snapshot) -> Result<Self, NoLedger> {
-        let path = path_of(history, &snapshot.set);
-        let base = Base::of_files(snapshot, request.keep_parts);
-        let kept = if path.exists() { Some(former(&path, &base, request.keep_parts)) } else { None };
-        let kept = kept.map(|kept| {
-            kept.and_then(|ledger| {
-                let is_all = || ledger.opened_bytes().map(|marked| snapshot.marked.first_missing(&marked));
-                match if ledger.base().missed.is_empty() { is_all() } else { Some(None) } {
-                    Some(None) => Ok(ledger),
-                    Some(Some(page)) => Err(format!(
-                        "the differential maps were cleared although there is no new full backup: the extent of page {page} is \
-                         not marked any more"
-                    )),
-                    None => Err(format!("{}: the ledger is damaged", path.display())),
-                }
-            })
-        });
-        if let Some(Ok(ledger)) = &kept
-            && !ledger.base().missed.is_empty()
-        {
-            let missed = ledger.base().missed.clone();
-            let why =
-                "the differential maps have missed a change, so no window relies on them until the next full backup";
-            return Err(NoLedger { why: why.to_owned(), missed });
-        }
-        let (mut ledger, is_new) = or_fresh(request, &path, base, kept)?;
-        ledger.keep_opened(Some(snapshot.marked.to_bytes()));
-        Ok(Self { ledger, is_new, later: Vec::new(), image: snapshot.image.clone(), pages: None, history })
-    }
-
-    /// Notes that the differential maps have missed changes in the extents of these pages, and forgets all parts.
-    pub(crate) fn distrust(self, request: &Request, pages: &[PageId]) -> NoLedger {
-        let path = path_of(self.history, &self.ledger.base().set);
-        let missed: Vec<String> = pages.iter().map(ToString::to_string).collect();
-        let base = Base { missed: missed.clone(), ..self.ledger.base().clone() };
-        // On Windows, a file that is open cannot be replaced.
-        drop(self);
-        let noted =
-            fresh(request, &path, base).and_then(|ledger| ledger.keep_empty().map_err(|error| error.to_string()));
-        if let Err(error) = noted {
-            warn(format!("{error}; the next window may rely on the differential maps"));
-            // What is left must not be used.
-            let _ = fs::remove_file(&path);
-        }
-        let why = format!(
-            "the pages from {} on have other bytes than an earlier window has read, although the differential maps say that \
-             they have not changed; no window relies on these maps until the next full backup",
-            missed.join(", ")
-        );
-        NoLedger { why, missed }
     }
 
     fn with(
@@ -488,18 +420,6 @@ impl Base {
             bases: Vec::new(),
             missed: Vec::new(),
         })
-    }
-
-    fn of_files(snapshot: &Snapshot, most_bytes: Option<u64>) -> Self {
-        Self {
-            set: snapshot.set.clone(),
-            database: snapshot.database.clone(),
-            label: snapshot.label.clone(),
-            files: Vec::new(),
-            most_bytes: most_bytes.unwrap_or(u64::MAX),
-            bases: snapshot.bases.clone(),
-            missed: Vec::new(),
-        }
     }
 }
 

@@ -5,15 +5,22 @@
 //! checkpoint. The log has all of these changes. So an extent may have changed if the maps mark it, as stored or as
 //! recovered, if the log names one of its pages, or if recovery has made one of them.
 
+use std::fs;
+use std::path::Path;
+
 use findings::{RecoveryDoubtKind, RecoveryState};
 use format::boot::Boot;
 use format::file_header::FileHeader;
 use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
+use parts::Ledger;
 use source::{ExtentSet, PageSource, read_settled};
 
+use super::{Base, Opened, former, fresh, or_fresh, path_of};
+use crate::host::warn;
 use crate::prepare::Prepared;
 use crate::recover::is_tempdb;
+use crate::request::Request;
 
 /// What the differential maps and the log of data files say.
 pub(crate) struct Snapshot {
@@ -65,6 +72,86 @@ impl Snapshot {
             marked,
             changed,
         })
+    }
+}
+
+/// Why a window cannot use a ledger.
+pub(crate) struct NoLedger {
+    pub(crate) why: String,
+    /// The extents of which the differential maps have missed a change.
+    pub(crate) missed: Vec<String>,
+}
+
+impl From<String> for NoLedger {
+    fn from(why: String) -> Self {
+        Self { why, missed: Vec::new() }
+    }
+}
+
+impl<'a> Opened<'a> {
+    /// Opens the ledger of data files for a window of time, or makes one. What earlier windows have kept is used only if
+    /// the differential maps are based on the same full backup, and still have all marks that they had then.
+    pub(super) fn of_files(request: &Request, history: &'a Path, snapshot: &Snapshot) -> Result<Self, NoLedger> {
+        let path = path_of(history, &snapshot.set);
+        let base = Base::of_files(snapshot, request.keep_parts);
+        // What another build of mdfsck has found counts too.
+        let known = Ledger::<Base>::look(&path).ok().filter(|known| known.base.bases == base.bases);
+        let missed = known.map(|known| known.base.missed).unwrap_or_default();
+        if !missed.is_empty() {
+            let why =
+                "the differential maps have missed a change, so no window relies on them until the next full backup";
+            return Err(NoLedger { why: why.to_owned(), missed });
+        }
+        let kept = path.exists().then(|| former(&path, &base, request.keep_parts)).map(|kept| {
+            let ledger = kept?;
+            let marked = ledger.opened_bytes().ok_or_else(|| format!("{}: the ledger is damaged", path.display()))?;
+            match snapshot.marked.first_missing(&marked) {
+                None => Ok(ledger),
+                Some(page) => Err(format!(
+                    "the differential maps were cleared although there is no new full backup: the extent of page {page} is \
+                     not marked any more"
+                )),
+            }
+        });
+        let (mut ledger, is_new) = or_fresh(request, &path, base, kept)?;
+        ledger.keep_opened(Some(snapshot.marked.to_bytes()));
+        Ok(Self { ledger, is_new, later: Vec::new(), image: snapshot.image.clone(), pages: None, history })
+    }
+
+    /// Notes that the differential maps have missed changes in the extents of these pages, and forgets all parts.
+    pub(crate) fn distrust(self, request: &Request, pages: &[PageId]) -> NoLedger {
+        let path = path_of(self.history, &self.ledger.base().set);
+        let missed: Vec<String> = pages.iter().map(ToString::to_string).collect();
+        let base = Base { missed: missed.clone(), ..self.ledger.base().clone() };
+        // On Windows, a file that is open cannot be replaced.
+        drop(self);
+        let noted =
+            fresh(request, &path, base).and_then(|ledger| ledger.keep_empty().map_err(|error| error.to_string()));
+        if let Err(error) = noted {
+            warn(format!("{error}; the next window may rely on the differential maps"));
+            // What is left must not be used.
+            let _ = fs::remove_file(&path);
+        }
+        let why = format!(
+            "the pages from {} on have other bytes than an earlier window has read, although the differential maps say that \
+             they have not changed; no window relies on these maps until the next full backup",
+            missed.join(", ")
+        );
+        NoLedger { why, missed }
+    }
+}
+
+impl Base {
+    fn of_files(snapshot: &Snapshot, most_bytes: Option<u64>) -> Self {
+        Self {
+            set: snapshot.set.clone(),
+            database: snapshot.database.clone(),
+            label: snapshot.label.clone(),
+            files: Vec::new(),
+            most_bytes: most_bytes.unwrap_or(u64::MAX),
+            bases: snapshot.bases.clone(),
+            missed: Vec::new(),
+        }
     }
 }
 

@@ -130,6 +130,7 @@ impl<'f> Snapshots<'f> {
             match &report.change {
                 Some(Change::Proven(change)) => {
                     self.count(PROVEN, 1);
+                    self.count("snapshots: windows that kept parts of others", u64::from(change.bytes_kept > 0));
                     self.count("snapshots: bytes kept", change.bytes_kept);
                     self.count("snapshots: bytes read", change.bytes_read);
                     for (reason, count) in &change.reasons {
