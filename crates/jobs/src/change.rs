@@ -439,7 +439,9 @@ fn former(path: &Path, base: &Base, asked: Option<u64>) -> Result<Ledger<Base>, 
         });
     }
     if ledger.base().bases != base.bases {
-        return Err("there is a new full backup".to_owned());
+        let is_same_files = ledger.base().bases.len() == base.bases.len();
+        let why = if is_same_files { "there is a new full backup" } else { "there are other data files" };
+        return Err(why.to_owned());
     }
     let is_same = |of: fn(&Base) -> &String| of(ledger.base()) == of(base);
     if ledger.base().files.len() != base.files.len() || !is_same(|base| &base.set) || !is_same(|base| &base.database) {

@@ -167,8 +167,18 @@ mod tests {
     use super::*;
 
     fn files(pages: &[u32]) -> Vec<DataFile> {
-        let zeros = pages.iter().map(|pages| vec![0; *pages as usize * format::page::PAGE_BYTES]);
-        crate::MemoryFiles::new(zeros.collect()).files().to_vec()
+        let file = |(file_id, pages): (u16, &u32)| DataFile {
+            path: std::path::PathBuf::new(),
+            file_id,
+            filegroup: 1,
+            logical_name: String::new(),
+            pages: *pages,
+            header_pages: None,
+            tail_bytes: 0,
+            binding_guid: None,
+            header_is_sound: true,
+        };
+        (1..).zip(pages).map(file).collect()
     }
 
     #[test]

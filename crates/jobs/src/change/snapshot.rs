@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::Path;
 
+use check::part::digest;
 use findings::{RecoveryDoubtKind, RecoveryState};
 use format::boot::Boot;
 use format::file_header::FileHeader;
@@ -15,6 +16,7 @@ use format::protection::undo_torn_bits;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
 use parts::Ledger;
 use source::{ExtentSet, PageSource, read_settled};
+use sums::HashKey;
 
 use super::{Base, Opened, former, fresh, or_fresh, path_of};
 use crate::host::warn;
@@ -62,7 +64,9 @@ impl Snapshot {
         changed.add(&marked);
         let (bases, lsn) = bases(stored)?;
         let family: String = boot.family_guid.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name: String = boot.name.bytes().map(|byte| format!("{byte:02x}")).take(64).collect();
+        // Two databases with the same hash would only let each other's windows begin again.
+        let name = digest(&HashKey::new([0; HashKey::BYTES]), boot.name.as_bytes());
+        let name: String = name.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         Ok(Self {
             set: format!("{family}-{name}"),
             database: boot.name.clone(),

@@ -188,8 +188,7 @@ impl Workload {
         let full = |_| LabError::Description("the data file of the workload is too small".to_owned());
         engine.start().map_err(full)?;
         let (mut sets, mut base, mut step, mut forks) = (Vec::<ChainSet>::new(), None, 0, 0);
-        let mut snapshots = Vec::new();
-        let has_snapshots = events.contains(&Event::Snapshot);
+        let (mut snapshots, has_snapshots) = (Vec::new(), events.contains(&Event::Snapshot));
         let mut remembered = (engine.clone(), base, 0);
         for event in events {
             let kind = match *event {
@@ -205,8 +204,7 @@ impl Workload {
                     continue;
                 }
                 Event::Snapshot => {
-                    let files = self.snapshot(&engine, &folder.join(format!("snapshot_{:02}", snapshots.len() + 1)))?;
-                    snapshots.push(ChainSnapshot { sets: sets.len(), files });
+                    snapshots.push(self.snapshot(&engine, folder, (snapshots.len(), sets.len()))?);
                     continue;
                 }
                 Event::Remember => {
@@ -261,21 +259,27 @@ impl Workload {
     }
 
     /// Writes the files as they are on disk at this moment, of which the server may have written any changed pages.
-    fn snapshot(&self, engine: &Engine<'_>, folder: &Path) -> Result<Vec<PathBuf>, LabError> {
+    fn snapshot(
+        &self,
+        engine: &Engine<'_>,
+        folder: &Path,
+        (number, sets): (usize, usize),
+    ) -> Result<ChainSnapshot, LabError> {
+        let folder = folder.join(format!("snapshot_{:02}", number + 1));
         let mut now = engine.clone();
         let percent = 25 * now.dice.below(5);
         let dirty: Vec<PageId> = now.pool.dirty().keys().copied().collect();
         let written = dirty.into_iter().filter(|_| now.dice.chance(percent)).collect();
         now.write_back(written);
-        let failed = |source| LabError::Io { path: folder.to_owned(), source };
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        let failed = |source| LabError::Io { path: folder.clone(), source };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
         let mut files = Vec::new();
         for (name, bytes) in self.base.named(now.pool.files()).into_iter().chain(self.base.logs(&mut now.journal)) {
             let path = folder.join(name);
             std::fs::write(&path, bytes).map_err(failed)?;
             files.push(path);
         }
-        Ok(files)
+        Ok(ChainSnapshot { sets, files })
     }
 }
 

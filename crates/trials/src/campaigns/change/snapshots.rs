@@ -115,10 +115,11 @@ impl<'f> Snapshots<'f> {
             return Err(Verdict::FalseAlarm(format!("{} {}", finding.check.id, finding.text(&whole.names()))));
         }
         self.count(STATES, 1);
-        // The last state is read until nothing is left.
-        let most = if is_last { 500 } else { 1 + self.settings.windows.0 };
-        for _ in 0..most {
-            let request = self.window_request(&request);
+        // Short windows, so that the next ones have something left to keep. The last one reads everything that is left.
+        let short = 1 + self.settings.windows.1 % 16;
+        let lengths = std::iter::repeat_n(short, 1 + self.settings.windows.0).chain(is_last.then_some(u64::MAX));
+        for most_ranges in lengths {
+            let request = self.window_request(&request, most_ranges);
             let (mut report, parts) =
                 opened(&request, |opened, _| Ok((window(opened)?, self.compare_parts(opened)))).map_err(broke)?;
             self.count(PARTS, parts.map_err(Verdict::Differs)?);
@@ -143,17 +144,16 @@ impl<'f> Snapshots<'f> {
                 _ => return Ok(()),
             }
         }
-        if is_last { Err(Verdict::Broke("the windows do not end".to_owned())) } else { Ok(()) }
+        if is_last { Err(Verdict::Broke("the last window leaves something".to_owned())) } else { Ok(()) }
     }
 
-    fn window_request(&self, request: &Request) -> Request {
+    fn window_request(&self, request: &Request, most_ranges: u64) -> Request {
         let mut request = request.clone();
         request.results.history = Some(self.history.clone());
         request.keep_parts = Some(LARGE);
         request.part_pages = Some(self.settings.part_pages);
         request.windows.window = Some(Duration::from_secs(3600));
-        // Short windows, so that the next ones have something left to keep.
-        request.windows.most_ranges = Some(1 + self.settings.windows.1 % 16);
+        request.windows.most_ranges = Some(most_ranges);
         request
     }
 

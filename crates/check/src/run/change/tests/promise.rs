@@ -70,7 +70,7 @@ fn a_change_without_a_mark_is_found_when_its_range_is_read_again() {
     let ledger = wide(Memory::new());
     window(&files, &[], &ledger, u64::MAX).unwrap();
     let ledger = wide(ledger.next());
-    let has_two = |page: &u32| page / 8 % 2 == 0 && pages.iter().any(|other| other / 8 == page / 8 + 1);
+    let has_two = |page: &u32| (page / 8).is_multiple_of(2) && pages.iter().any(|other| other / 8 == page / 8 + 1);
     let page = pages.iter().copied().find(has_two).unwrap();
     let neighbor = pages.iter().copied().find(|other| other / 8 == page / 8 + 1).unwrap();
     let later = with_other_bytes(&with_other_bytes(&files, page, true), neighbor, true);
