@@ -22,7 +22,7 @@ use catalog::Database;
 use format::PageId;
 use log::Log;
 use recovery::{Refusal, Start};
-use source::PageSource;
+use source::{ExtentSet, PageSource};
 
 use image::ImageKey;
 use pages::{Comparison, Tally};
@@ -35,6 +35,19 @@ use table::PageTable;
 /// # Errors
 /// [`Refusal`] if the log does not belong to the files, or cannot be read.
 pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_bytes: u64) -> Result<LogAudit, Refusal> {
+    audit_of(source, database, log, (memory_bytes, None))
+}
+
+/// Like [`audit`], but if `changed` is given, compares only the pages of these extents and the pages that the log names.
+///
+/// # Errors
+/// As for [`audit`].
+pub fn audit_of(
+    source: &dyn PageSource,
+    database: &Database,
+    log: &Log,
+    (memory_bytes, changed): (u64, Option<&ExtentSet>),
+) -> Result<LogAudit, Refusal> {
     let start = Start::of(source, log)?;
     let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
     let key = ImageKey::new();
@@ -56,6 +69,7 @@ pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_byt
             key,
             extent,
             redo_from: start.redo_from,
+            changed,
             suspects: &mut suspects,
             tally: &mut tally,
         }
@@ -86,6 +100,9 @@ pub fn audit(source: &dyn PageSource, database: &Database, log: &Log, memory_byt
     }
     if tally.unreadable > 0 {
         doubt(LogAuditDoubtKind::Pages, "database".to_owned(), tally.unreadable);
+    }
+    if tally.left_out > 0 {
+        doubt(LogAuditDoubtKind::Unchanged, "database".to_owned(), tally.left_out);
     }
     for file in other_files.into_iter().filter(|file| !log_files.contains(file)) {
         doubt(LogAuditDoubtKind::FileNotGiven, format!("file {file}"), 0);

@@ -4,7 +4,7 @@ use format::allocation::{FixedPage, PFS_PAGES, PfsByte, pfs_page_of};
 use format::page::{HEADER_BYTES, PAGE_BYTES};
 use format::protection::{self, undo_torn_bits};
 use format::{AllocUnitId, Lsn, Page, PageBytes, PageId, PageType};
-use source::PageSource;
+use source::{ExtentSet, PageSource};
 
 use crate::image::{ImageKey, OnPage};
 use crate::stamp::Stamp;
@@ -25,6 +25,8 @@ pub(crate) struct Tally {
     pub(crate) older: u64,
     pub(crate) without_records: u64,
     pub(crate) unreadable: u64,
+    /// Pages of extents that were left out because they have not changed and the log does not name them.
+    pub(crate) left_out: u64,
 }
 
 /// Compares the pages in the address range of `table` with the entries of `table`.
@@ -34,6 +36,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) key: ImageKey,
     pub(crate) extent: Extent,
     pub(crate) redo_from: Lsn,
+    /// The extents that may have changed; `None` if all pages are compared.
+    pub(crate) changed: Option<&'a ExtentSet>,
     pub(crate) suspects: &'a mut Suspects,
     pub(crate) tally: &'a mut Tally,
 }
@@ -53,6 +57,11 @@ impl Comparison<'_> {
         let range = self.table.range();
         let files: Vec<(u16, u32)> = self.source.files().iter().map(|file| (file.file_id, file.pages)).collect();
         let mut buffer = vec![0; READ_PAGES * PAGE_BYTES];
+        let wanted_extents = self.changed.map(|changed| {
+            let mut wanted = changed.clone();
+            self.table.iter().for_each(|(page, _)| wanted.insert(page));
+            wanted
+        });
         for (file, pages) in files {
             let mut next = if range.from.file == file { range.from.page } else { 0 };
             let end = match range.to {
@@ -64,11 +73,22 @@ impl Comparison<'_> {
             }
             let mut map: Option<(u32, Map)> = None;
             while next < end {
-                let wanted = READ_PAGES.min((end - next) as usize);
+                let mut until = end;
+                if let Some(extents) = &wanted_extents {
+                    let pages = extents.next_pages(PageId::new(file, next), end).unwrap_or(end..end);
+                    self.tally.left_out += u64::from(pages.start - next);
+                    (next, until) = (pages.start, pages.end);
+                }
+                let wanted = READ_PAGES.min((until - next) as usize);
+                if wanted == 0 {
+                    break;
+                }
                 let first = PageId::new(file, next);
                 let space = buffer.get_mut(..wanted * PAGE_BYTES).unwrap_or_default();
                 let read = self.source.read(first, space).unwrap_or_default();
-                self.source.prefetch(PageId::new(file, next.saturating_add(wanted as u32)), READ_PAGES as u32);
+                if wanted_extents.is_none() {
+                    self.source.prefetch(PageId::new(file, next.saturating_add(wanted as u32)), READ_PAGES as u32);
+                }
                 let (whole, _) = space.as_chunks_mut::<PAGE_BYTES>();
                 for (number, bytes) in (next..).zip(whole.iter_mut()) {
                     let page = PageId::new(file, number);

@@ -49,12 +49,14 @@ pub enum LogAuditDoubtKind {
     Pages,
     /// Pages are in a data file that was not given.
     FileNotGiven,
+    /// Pages have not changed since the last full backup, and the log does not name them.
+    Unchanged,
     /// There are more contradictions than the list contains.
     More,
 }
 
 impl LogAuditDoubtKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::LogDamaged,
         Self::LogEnd,
         Self::LogEncrypted,
@@ -62,6 +64,7 @@ impl LogAuditDoubtKind {
         Self::LogRecord,
         Self::Pages,
         Self::FileNotGiven,
+        Self::Unchanged,
         Self::More,
     ];
 
@@ -75,6 +78,7 @@ impl LogAuditDoubtKind {
             Self::LogRecord => &limits::AUDIT_LOG_RECORD,
             Self::Pages => &limits::AUDIT_PAGES,
             Self::FileNotGiven => &limits::AUDIT_FILE_NOT_GIVEN,
+            Self::Unchanged => &limits::AUDIT_UNCHANGED,
             Self::More => &limits::AUDIT_MORE,
         }
     }

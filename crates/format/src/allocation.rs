@@ -135,6 +135,12 @@ pub fn sgam_page_of(page: u32) -> u32 {
     gam_page_of(page) + 1
 }
 
+/// The differential map pages of a file with this number of pages, each with the first extent that it describes.
+pub fn diff_maps(pages: u32) -> impl Iterator<Item = (u32, u32)> {
+    let firsts = (0..pages).step_by(INTERVAL_PAGES as usize);
+    firsts.filter_map(|first| Some((first.checked_add(6)?, first / EXTENT_PAGES)))
+}
+
 /// Whether `extent` holds the allocation maps at the start of a GAM interval. Such an extent is allocated, but no
 /// allocation unit owns it.
 pub fn is_fixed_extent(extent: u32) -> bool {

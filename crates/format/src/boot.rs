@@ -1,7 +1,7 @@
 //! The boot page, (1:9): the properties of the database, and the page where its catalog starts
 //! (docs/format/boot-and-file-headers.md#boot-page).
 
-use crate::bytes::{u16_at, u32_at, utf16};
+use crate::bytes::{array_at, u16_at, u32_at, utf16};
 use crate::fields::{Structure, offset};
 use crate::ids::{Lsn, PageId};
 use crate::page::{Page, PageBytes};
@@ -192,6 +192,11 @@ impl<'a> Boot<'a> {
     /// The first page of the clustered index of sysallocunits, where the catalog starts.
     pub fn first_sysallocunits(&self) -> PageId {
         PageId::read(self.record, const { at("dbi_firstSysIndexes", 6) }).unwrap_or_default()
+    }
+
+    /// The GUID of the last full backup, on which the differential maps are based; zeros if there is none.
+    pub fn differential_base_guid(&self) -> [u8; 16] {
+        array_at(self.record, const { at("dbi_differentialBaseGuid", 16) }).unwrap_or_default()
     }
 
     /// The time of the last DBCC CHECKDB without errors. The offset of the field is inferred

@@ -2,6 +2,7 @@
 
 use crate::bytes::{array_at, u16_at, u32_at, utf16};
 use crate::fields::{self, Structure};
+use crate::ids::Lsn;
 use crate::page::Page;
 use crate::record::Record;
 
@@ -61,6 +62,16 @@ impl<'a> FileHeader<'a> {
     /// The sector size of the disk in bytes: 512 or 4096.
     pub fn sector_bytes(&self) -> u32 {
         u32_at(self.column(const { at("SectorSize", 4) }), 0).unwrap_or_default()
+    }
+
+    /// The LSN of the file's differential base: the differential map marks the extents that changed after it.
+    pub fn differential_base_lsn(&self) -> Lsn {
+        Lsn::read(self.column(const { at("BackupLSN", 10) }), 0).unwrap_or_default()
+    }
+
+    /// The GUID of the full backup that is the file's differential base; zeros if there is none.
+    pub fn differential_base_guid(&self) -> [u8; 16] {
+        array_at(self.column(const { at("DifferentialBaseGuid", 16) }), 0).unwrap_or_default()
     }
 
     /// Whether the file is flagged as sparse. The status has the same bits as `sysfiles.status`.

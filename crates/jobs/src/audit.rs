@@ -6,7 +6,7 @@ use std::thread;
 
 use catalog::Database;
 use findings::LogAudit;
-use source::PageSource;
+use source::{ExtentSet, PageSource};
 
 use crate::recover;
 use crate::recover::Found;
@@ -18,14 +18,25 @@ use crate::throttle::throttled;
 const SHARE: u64 = 4;
 
 /// The audit for the report of a check. `None` if the user named no log and no log is in the folders of the data files,
-/// or if the log cannot be compared with the pages. This function reports no problem of a log, since recovery decides
+/// or if the log cannot be compared with the pages. `is_divided` says whether other processes or
+/// other windows share the audit. This function reports no problem of a log, since recovery decides
 /// which problems to report.
-pub fn of_check(request: &Request, source: &dyn PageSource, database: &Database) -> Option<Arc<LogAudit>> {
+pub fn of_check(
+    request: &Request,
+    is_divided: bool,
+    source: &dyn PageSource,
+    database: &Database,
+) -> Option<Arc<LogAudit>> {
     let is_of_pages = !request.scope.alloc && !request.scope.catalog && !request.estimate_only;
     if !is_of_pages {
         return None;
     }
-    throttled(request, source, |source| of_log(&request.paths, &request.recovery, source, database))
+    // A window over data files that change reads few pages, so the audit must not read all of them.
+    let is_confined = request.keep_parts.is_some() && request.windows.window.is_some();
+    let changed = if is_confined && !is_divided { ExtentSet::marked(source).ok() } else { None };
+    throttled(request, source, |source| {
+        of_log_within(&request.paths, &request.recovery, (source, database), changed.as_ref())
+    })
 }
 
 /// Finds the log of the database and audits the pages. `None` if there is no log, or the log cannot be compared with
@@ -35,6 +46,16 @@ pub fn of_log(
     options: &RecoveryOptions,
     source: &dyn PageSource,
     database: &Database,
+) -> Option<Arc<LogAudit>> {
+    of_log_within(paths, options, (source, database), None)
+}
+
+/// Like [`of_log`], but if `changed` is given, audits only the pages of these extents and the pages that the log names.
+fn of_log_within(
+    paths: &[PathBuf],
+    options: &RecoveryOptions,
+    (source, database): (&dyn PageSource, &Database),
+    changed: Option<&ExtentSet>,
 ) -> Option<Arc<LogAudit>> {
     // SQL Server recreates tempdb at each start, so the log of tempdb need not match its pages.
     let is_of_files = source.backup().is_none() && source.snapshot().is_none() && source.carved().is_none();
@@ -47,7 +68,7 @@ pub fn of_log(
     }
     let log = recover::open(&logs, database).ok()?;
     let memory = options.room.memory.unwrap_or(findings::DEFAULT_MEMORY_BYTES) / SHARE;
-    audit::audit(source, database, &log, memory).ok().map(Arc::new)
+    audit::audit_of(source, database, &log, (memory, changed)).ok().map(Arc::new)
 }
 
 /// Runs `audit` on another thread while `recover` runs on this thread. `recover` receives a function that waits for the

@@ -3,6 +3,7 @@
 
 mod left;
 mod planned;
+mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,8 +20,8 @@ use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
 use serde::{Deserialize, Serialize};
-use source::backup::{Hints, SetKind, UsedSet};
-use source::{BackupPages, PageSource, storage};
+use source::backup::{FileSeen, Hints, SetKind, UsedSet};
+use source::{BackupPages, PageSource, SinceBase, storage};
 use twox_hash::XxHash64;
 
 use crate::failure::Failure;
@@ -35,6 +36,7 @@ use crate::spread::evidence::FileIdentity;
 use crate::spread::{Before, Spread, What};
 use crate::throttle::throttled;
 use crate::version::BUILD;
+pub(crate) use snapshot::{NoLedger, Snapshot};
 
 pub use left::left;
 pub use planned::{ForPlan, PlannedLedger};
@@ -65,6 +67,13 @@ pub(crate) struct Base {
     files: Vec<FileIdentity>,
     /// The largest size of the ledger.
     most_bytes: u64,
+    /// For data files, whose own identity says nothing: what names the full backup on which their differential maps are
+    /// based.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bases: Vec<String>,
+    /// The extents of which the differential maps have missed a change, so that no window relies on the maps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<String>,
 }
 
 /// The identities of the files before they are opened, if the check may use or make a ledger.
@@ -144,8 +153,9 @@ pub fn check(
         return refused("there is no history").map_or_else(whole, Err);
     };
     let Input::Backups(backups) = input else {
-        // The bytes of data files may change at any time, so nothing tells which of their pages have not.
-        let why = request.keep_parts.map(|_| Change::Whole("--keep-parts keeps the sums of backups only".to_owned()));
+        // Without a window, nothing must be left for later.
+        let why = "--keep-parts keeps the sums of data files only with --window".to_owned();
+        let why = request.keep_parts.map(|_| Change::Whole(why));
         return Ok(Report { change: why, ..whole()? });
     };
     let why = match Opened::of(request, (history, before), &backups.pages) {
@@ -194,13 +204,16 @@ fn wanted(
 /// later sets.
 type OfContainer<'a> = (Option<&'a [u8]>, Option<Vec<u8>>, Vec<u8>);
 
-/// A ledger for the backups that are checked.
+/// A ledger for the backups or the data files that are checked.
 pub(crate) struct Opened<'a> {
     pub(crate) ledger: Ledger<Base>,
     is_new: bool,
     /// The files of the differential backup, as they were before they were opened.
     later: Vec<FileIdentity>,
-    pages: &'a BackupPages,
+    /// The state that is checked, for people.
+    image: String,
+    /// `None` for data files.
+    pages: Option<&'a BackupPages>,
     history: &'a Path,
     /// The path of the ledger.
     path: PathBuf,
@@ -226,27 +239,21 @@ impl<'a> Opened<'a> {
     pub(crate) fn in_window(
         request: &Request,
         (history, before): (&'a Path, &Before),
-        (input, scope): (&'a Input, &Scope),
-    ) -> Result<Self, String> {
-        let Input::Backups(backups) = input else {
-            return Err("--keep-parts keeps the sums of backups only".to_owned());
+        (input, scope, snapshot): (&'a Input, &Scope, Option<&Snapshot>),
+    ) -> Result<Self, NoLedger> {
+        let pages = match (input, snapshot) {
+            (Input::Backups(backups), _) => &backups.pages,
+            (Input::Files(_), Some(snapshot)) => return Self::of_files(request, history, (snapshot, scope)),
+            (Input::Files(_), None) => return Err("nothing tells what has changed".to_owned().into()),
         };
-        let pages = &backups.pages;
         let full = pages.sets().first().filter(|set| set.kind == SetKind::Full);
         let full = full.and_then(|set| Some((set, set.guid.clone()?)));
-        let (full, guid) = full.ok_or("the backups do not begin with a full backup that has an ID")?;
+        let missing = || "the backups do not begin with a full backup that has an ID".to_owned();
+        let (full, guid) = full.ok_or_else(missing)?;
         let path = path_in_scope(history, &guid, scope);
         let base = Base::of(full, before, (&guid, pages), (request.keep_parts, scope))?;
         let kept = if path.exists() { Some(former(&path, &base, request.keep_parts)) } else { None };
-        let (ledger, is_new) = match kept {
-            Some(Ok(ledger)) => (ledger, false),
-            kept => {
-                if let Some(Err(why)) = kept {
-                    warn(format!("{why}; the windows begin again"));
-                }
-                (fresh(request, &path, base)?, true)
-            }
-        };
+        let (ledger, is_new) = or_fresh(request, &path, base, kept)?;
         Ok(Self::with((ledger, is_new, path), before, pages, history))
     }
 
@@ -262,7 +269,8 @@ impl<'a> Opened<'a> {
         };
         let later_sets = later.as_ref().and_then(digest_of);
         ledger.of_later_sets(later_sets);
-        Self { ledger, is_new, later: later.unwrap_or_default(), pages, history, path }
+        let image = pages.sets().last().map(label).unwrap_or_default();
+        Self { ledger, is_new, later: later.unwrap_or_default(), image, pages: Some(pages), history, path }
     }
 
     /// Whether nothing was kept before.
@@ -280,17 +288,20 @@ impl<'a> Opened<'a> {
 
     /// Takes over what earlier windows have read of the container of the full backup.
     pub(crate) fn put_seen(&self) -> Result<(), String> {
-        if self.is_new {
-            return Ok(());
-        }
+        let Some(pages) = self.pages.filter(|_| !self.is_new) else { return Ok(()) };
         let seen = self.ledger.seen().map_err(|error| error.to_string())?;
         if !seen.is_empty() {
-            self.pages.put_seen_of_base(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
+            pages.put_seen_of_base(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
         }
         if let Some(seen) = self.ledger.later_seen().map_err(|error| error.to_string())? {
-            self.pages.put_seen_of_later(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
+            pages.put_seen_of_later(&read_seen(&self.ledger.key(), &seen).map_err(|error| error.to_string())?);
         }
         Ok(())
+    }
+
+    /// Whether the ledger identifies the files that are read.
+    pub(crate) fn has_identity(&self) -> bool {
+        self.pages.is_some()
     }
 
     /// A file that was changed while it was read.
@@ -327,29 +338,29 @@ impl<'a> Opened<'a> {
         (mut report, reuse): (Report, Reuse),
         started: SystemTime,
     ) -> Result<Report, String> {
-        let Self { ledger, is_new, pages, .. } = &self;
-        let key = ledger.key();
+        let (key, is_new, pages) = (self.ledger.key(), self.is_new, self.pages);
         if let Some(path) = self.changed_file() {
             return Err(format!("{} was changed while it was read", path.display()));
         }
-        if pages.hint_failed() {
+        if pages.is_some_and(BackupPages::hint_failed) {
             return Err("a record of the full backup is not what it was when it was checked".to_owned());
         }
         report.options.hash_key = prepared.options.hash_key.clone();
         if !is_new {
             report.change = Some(Change::Proven(self.by_change(&report, (&reuse, 0), started)));
         }
-        let opened = if *is_new { pages.hints(most_hint_bytes(request)) } else { None };
-        let seen = is_new.then(|| write_seen(&key, &pages.seen_of_base()));
-        let seen = seen.transpose().map_err(|error| error.to_string())?;
-        let later = write_seen(&key, &pages.seen_of_later()).map_err(|error| error.to_string())?;
+        let of_base = pages.filter(|_| is_new);
+        let opened = of_base.and_then(|pages| pages.hints(most_hint_bytes(request)));
+        let written = |seen: Vec<FileSeen>| write_seen(&key, &seen).map_err(|error| error.to_string());
+        let seen = of_base.map(|pages| written(pages.seen_of_base())).transpose()?;
+        let later = pages.map_or_else(|| Ok(Vec::new()), |pages| written(pages.seen_of_later()))?;
         self.keep(request, started, (seen.as_deref(), opened, later));
         Ok(report)
     }
 
     /// The state that is checked, for people.
     pub(crate) fn image(&self) -> String {
-        self.pages.sets().last().map(label).unwrap_or_default()
+        self.image.clone()
     }
 
     /// What was read, and what was not. `open_pages` is the number of pages that are left for later windows.
@@ -384,11 +395,15 @@ impl<'a> Opened<'a> {
 
     /// Keeps the parts of a window. `ranges` is the number of ranges with pages in use.
     pub(crate) fn keep_window(self, request: &Request, started: SystemTime, ranges: u64) {
-        let seen = write_seen(&self.ledger.key(), &self.pages.seen_of_base()).ok();
+        let key = self.ledger.key();
+        // Without anything seen, the window is kept too.
+        let of_base = |pages: &BackupPages| write_seen(&key, &pages.seen_of_base()).ok();
+        let seen = self.pages.map_or_else(|| Some(Vec::new()), of_base);
         let kept = self.ledger.runs().fold(0, |kept: u64, run| kept.saturating_add(run.parts));
         let most_kept = |times: u64| kept > ranges.saturating_mul(times);
         let path = self.path.clone();
-        let later = write_seen(&self.ledger.key(), &self.pages.seen_of_later()).unwrap_or_default();
+        let of_later = |pages: &BackupPages| write_seen(&key, &pages.seen_of_later()).unwrap_or_default();
+        let later = self.pages.map(of_later).unwrap_or_default();
         let had_room = self.keep(request, started, (seen.as_deref(), None, later));
         if (most_kept(MOST_KEPT) || !had_room && most_kept(1))
             && let Err(error) = Ledger::<Base>::compact(&path, &BUILD)
@@ -400,7 +415,9 @@ impl<'a> Opened<'a> {
     /// Keeps the parts of this run. The report does not depend on it, so a failure is a warning. Returns whether all parts
     /// found room.
     fn keep(mut self, request: &Request, started: SystemTime, (seen, opened, later): OfContainer<'_>) -> bool {
-        self.ledger.keep_opened(opened);
+        if opened.is_some() {
+            self.ledger.keep_opened(opened);
+        }
         if !later.is_empty() {
             self.ledger.keep_later_seen(later);
         }
@@ -442,6 +459,8 @@ impl Base {
             scope: scope_name(scope),
             files,
             most_bytes: most_bytes.unwrap_or(u64::MAX),
+            bases: Vec::new(),
+            missed: Vec::new(),
         })
     }
 }
@@ -461,8 +480,14 @@ fn former(path: &Path, base: &Base, asked: Option<u64>) -> Result<Ledger<Base>, 
             false => format!("the ledger is that of {}, not of {}", then.path().display(), now.path().display()),
         });
     }
-    let Base { set, scope, files, .. } = ledger.base();
-    if files.len() != base.files.len() || *set != base.set || *scope != base.scope {
+    if ledger.base().bases != base.bases {
+        let is_same_files = ledger.base().bases.len() == base.bases.len();
+        let why = if is_same_files { "there is a new full backup" } else { "there are other data files" };
+        return Err(why.to_owned());
+    }
+    let is_same = |of: fn(&Base) -> &String| of(ledger.base()) == of(base);
+    let are_same = is_same(|base| &base.set) && is_same(|base| &base.database) && is_same(|base| &base.scope);
+    if ledger.base().files.len() != base.files.len() || !are_same {
         return Err("the ledger is that of another backup".to_owned());
     }
     Ok(ledger)
@@ -472,6 +497,24 @@ fn fresh(request: &Request, path: &Path, base: Base) -> Result<Ledger<Base>, Str
     let most_bytes = base.most_bytes;
     Ledger::create(path, &BUILD, request.part_pages.unwrap_or(RANGE_PAGES), base, most_bytes)
         .map_err(|error| error.to_string())
+}
+
+/// The ledger that a window continues, or a new one; the second value says whether it is new.
+fn or_fresh(
+    request: &Request,
+    path: &Path,
+    base: Base,
+    kept: Option<Result<Ledger<Base>, String>>,
+) -> Result<(Ledger<Base>, bool), String> {
+    let why = match kept {
+        Some(Ok(ledger)) => return Ok((ledger, false)),
+        Some(Err(why)) => Some(why),
+        None => None,
+    };
+    if let Some(why) = why {
+        warn(format!("{why}; the windows begin again"));
+    }
+    fresh(request, path, base).map(|ledger| (ledger, true))
 }
 
 /// All sets but the first and the log backups.
@@ -527,6 +570,20 @@ fn why(error: &PartsError) -> String {
     }
 }
 
+/// For tests: the pages of data files as a window of time reads them, and the path of their ledger.
+///
+/// # Errors
+/// The reason why it is unknown what has changed.
+#[doc(hidden)]
+pub fn in_window<'a>(
+    stored: &'a dyn PageSource,
+    prepared: &'a Prepared<'_>,
+    history: &Path,
+) -> Result<(SinceBase<'a>, PathBuf), String> {
+    let Snapshot { set, changed, .. } = Snapshot::of(stored, prepared)?;
+    Ok((SinceBase::new(prepared.recovered.pages_or(stored), changed), path_of(history, &set)))
+}
+
 /// Whether there is a ledger of a set.
 pub fn has_ledger(history: &Path, set: &str) -> bool {
     path_of(history, set).exists()
@@ -577,6 +634,9 @@ pub fn listed(history: &Path) -> Vec<LedgerRow> {
         let why_not = match changed {
             _ if build != *BUILD => Some("made by another build of mdfsck".to_owned()),
             Some(file) => Some(format!("{} was changed, replaced or removed", file.path().display())),
+            None if !base.missed.is_empty() => {
+                Some("the differential maps have missed a change; used again after the next full backup".to_owned())
+            }
             None => None,
         };
         Some(LedgerRow {

@@ -12,7 +12,7 @@ use crate::host::warn;
 use crate::input::{Input, Reading};
 use crate::request::{Constraints, Request, RoomOptions};
 use crate::spool::Spool;
-use crate::spread::What;
+use crate::spread::{Spread, What};
 use crate::{audit, recover, scope, size};
 
 /// A database that is ready to be checked.
@@ -54,7 +54,7 @@ pub fn prepare<'i>(
         request.run.maxdop,
         || match common.and_then(|common| common.audit.as_ref()) {
             Some(known) => known.clone(),
-            None => audit::of_check(request, source, &as_stored),
+            None => audit::of_check(request, !matches!(what.spread, Spread::None), source, &as_stored),
         },
         |is_newer| recover::of_input(input, &request.paths, &request.recovery, &as_stored, is_newer),
     );

@@ -7,7 +7,8 @@ mod window;
 use std::time::{Duration, Instant, SystemTime};
 
 use catalog::Database;
-use findings::{RangeRead, Report, Scope};
+use findings::registry::limits;
+use findings::{Coverage, RangeRead, Report, Scope};
 use history::outbox::{Event, Judge, Promise, Raised};
 use history::windows::promise::{self, Kept, Rhythm};
 use history::windows::{Known, Opening, pace::Pace};
@@ -113,6 +114,7 @@ pub fn check<'i>(
         allowed: length,
         is_interrupted: &is_interrupted,
     };
+    let mut missed = Vec::new();
     if request.keep_parts.is_some() {
         let prepared = prepare(request, input, listener, what)?;
         let subject = Subject { request, what, input, before, prepared: &prepared, listener };
@@ -121,12 +123,16 @@ pub fn check<'i>(
                 let report = std::mem::take(&mut outcome.report);
                 return Ok((prepared, Windowed { report, outcome: Some(Box::new(outcome)) }));
             }
-            Err(why) if prepared.options.scope != Scope::Database => {
+            Err(refused) if prepared.options.scope != Scope::Database => {
                 return Err(Failure::unable(format!(
-                    "{why}; so windows cannot check single tables or filegroups of it"
+                    "{}; so windows cannot check single tables or filegroups of it",
+                    refused.why
                 )));
             }
-            Err(why) => warn(format!("{why}; the windows check one image after another")),
+            Err(refused) => {
+                warn(format!("{}; the windows check one image after another", refused.why));
+                missed = refused.missed;
+            }
         }
     }
     let mut is_again = false;
@@ -138,7 +144,7 @@ pub fn check<'i>(
             prepare(request, input, listener, &of_plan)?
         };
         let subject = Subject { request, what, input, before, prepared: &prepared, listener };
-        let windowed = match window(&terms, &subject, stored)? {
+        let mut windowed = match window(&terms, &subject, stored)? {
             WindowEnd::Again => {
                 is_again = true;
                 continue;
@@ -148,8 +154,22 @@ pub fn check<'i>(
                 Windowed { report: std::mem::take(&mut outcome.report), outcome: Some(outcome) }
             }
         };
+        note_missed(&mut windowed.report, &missed);
         return Ok((prepared, windowed));
     }
+}
+
+/// Notes the extents of which the differential maps have missed a change.
+fn note_missed(report: &mut Report, missed: &[String]) {
+    if missed.is_empty() {
+        return;
+    }
+    let mut coverage = Coverage::default();
+    let scope = format!("the extents of pages {}", missed.join(", "));
+    coverage.note(&limits::CHANGE_UNTRUSTED, scope, missed.len() as u64);
+    let (_, notes) = coverage.into_lists();
+    report.notes.extend(notes);
+    report.notes.sort_by(|one, other| (&one.what, &one.scope).cmp(&(&other.what, &other.scope)));
 }
 
 /// The data to print after the report, about the window and about the promises (`--within`), and the exit-status bits.

@@ -38,7 +38,7 @@ use crate::page::PageVerify;
 use crate::random::{Random, mix};
 use crate::version::Version;
 pub use accident::LostWrite;
-pub use chain::{Chain, ChainOptions, ChainSet, Commit, Event, RowChange, SetKind, Spoil};
+pub use chain::{Chain, ChainOptions, ChainSet, ChainSnapshot, Commit, Event, RowChange, SetKind, Spoil};
 use engine::Engine;
 use setup::Base;
 

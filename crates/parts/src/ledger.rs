@@ -164,6 +164,24 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).opened = opened;
     }
 
+    /// What opening the base has found, if the ledger has it as it was kept.
+    pub fn opened_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = span(&mut &self.file, self.head.opened).ok()?;
+        let own = *bytes.first_chunk::<16>()?;
+        bytes.drain(..own.len());
+        (digest(&self.key(), &bytes) == own).then_some(bytes)
+    }
+
+    /// Writes the ledger although no run has kept parts.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written.
+    pub fn keep_empty(self) -> Result<(), PartsError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.add((&self.path, &self.head, None), ("", ""), None)?;
+        writer.put_in_place(&self.path)
+    }
+
     /// What was read before this time is read again from here on.
     pub fn read_again_before(&mut self, time: String) {
         self.read_again_before = Some(time);

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use format::log::{Block, LogRecord, LogTime, Operation, TransactionId};
 use format::{Lsn, PageId};
 use log::{End, EndReason, Log, Walk};
-use source::PageSource;
+use source::{ExtentSet, PageSource};
 
 use crate::log_damage::LogDamage;
 use crate::order::{Known, LogOrder};
@@ -80,8 +80,11 @@ pub struct Analysis {
     /// For each page that the log changes, the LSN of its last record; `None` if the memory grant is too small for the
     /// table.
     pub(crate) pages: Option<HashMap<PageId, Lsn, RandomState>>,
+    /// The extents of all pages that records from the start of redo on name, also of pages that need no redo. Empty for a
+    /// restore.
+    pub named: ExtentSet,
     /// Whether a bulk operation wrote pages and did not log their rows.
-    pub(crate) has_bulk: bool,
+    pub has_bulk: bool,
     /// Whether the pages come from a backup.
     pub(crate) is_restore: bool,
 }
@@ -94,7 +97,8 @@ impl Analysis {
     pub fn new(source: &dyn PageSource, log: &Log, settings: &Settings) -> Result<Self, Refusal> {
         let Start { checkpoint, redo_from, from } = Start::of(source, log)?;
         let order = Some(LogOrder::new(checkpoint));
-        let mut this = Self { order, ..Self::empty(checkpoint, redo_from, from) };
+        let named = ExtentSet::of(source.files());
+        let mut this = Self { order, named, ..Self::empty(checkpoint, redo_from, from) };
         this.read(log, None, settings)?;
         Ok(this)
     }
@@ -139,6 +143,7 @@ impl Analysis {
             records: 0,
             losers: BTreeMap::new(),
             pages: Some(HashMap::default()),
+            named: ExtentSet::default(),
             has_bulk: false,
             is_restore: false,
         }
@@ -238,6 +243,7 @@ impl Analysis {
             order.add(lsn, record, known.map(|loser| Known { last: loser.last, has_begin: loser.has_begin }));
         }
         if let Some(change) = record.on_page().filter(|_| lsn >= self.redo_from) {
+            self.named.insert(change.page);
             self.pages.as_mut().and_then(|pages| pages.insert(change.page, lsn));
         }
         let id = record.transaction();

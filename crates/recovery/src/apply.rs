@@ -241,6 +241,11 @@ impl Recovery {
         is_often_contradicted || self.analysis.contradiction().is_some()
     }
 
+    /// The pages that recovery has made or changed, in ascending order.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.store.pages().iter().map(|stored| stored.page)
+    }
+
     /// Number of bytes of memory that the recovered pages occupy.
     pub fn kept_bytes(&self) -> u64 {
         self.store.memory_bytes() as u64

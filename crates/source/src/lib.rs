@@ -19,12 +19,14 @@ mod cpu_cache;
 mod data_files;
 mod databases;
 mod error;
+mod extent_set;
 mod faults;
 mod identify;
 mod identify_whole;
 mod memory_files;
 mod positioned;
 mod remains;
+mod since_base;
 mod start_hash;
 pub mod storage;
 mod throttle;
@@ -42,10 +44,12 @@ pub use data_files::{
 };
 pub use databases::databases;
 pub use error::{CarveError, OpenError, ReadError, StandardInput, remedy};
+pub use extent_set::ExtentSet;
 pub use faults::{FailedReads, ReadFaults};
 pub use identify::{Archive, FileKind, identify};
 pub use memory_files::MemoryFiles;
 pub use positioned::{FromStart, ReadAt, SharedFile, read_fully_at};
+pub use since_base::SinceBase;
 pub use throttle::Throttled;
 pub use writers::writer;
 
@@ -168,7 +172,7 @@ pub trait PageSource: Sync {
     /// For each of `pages` pages from `first`, at most 128: whether its bytes may come from elsewhere than the first set
     /// of the backup, that is, from a later set or from the log. Bit 0 is the first page. The bytes of all other pages
     /// are what a restore of the first set alone would write. `None` if the source does not know this, as for data
-    /// files.
+    /// files, except in [`SinceBase`].
     fn above_base(&self, first: PageId, pages: u32) -> Option<u128> {
         let _ = (first, pages);
         None
@@ -178,6 +182,12 @@ pub trait PageSource: Sync {
     /// what a later set of the backup holds.
     fn above_base_as_stored(&self, first: PageId, pages: u32) -> Option<u128> {
         self.above_base(first, pages)
+    }
+
+    /// Whether [`Self::above_base`] relies on the differential maps of data files: that the bytes of pages outside of it are
+    /// always the same is then a promise of the server, which a reader can test.
+    fn has_promise(&self) -> bool {
+        false
     }
 
     /// Whether pages were recovered from a log. If so, values that the server writes only at checkpoints and does not
@@ -275,6 +285,10 @@ macro_rules! as_inner {
 
         fn above_base_as_stored(&self, first: format::PageId, pages: u32) -> Option<u128> {
             self.inner.above_base_as_stored(first, pages)
+        }
+
+        fn has_promise(&self) -> bool {
+            self.inner.has_promise()
         }
 
         fn changes(&self) -> Vec<$crate::FileChange> {

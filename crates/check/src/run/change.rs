@@ -11,6 +11,7 @@ mod groups;
 mod inputs;
 pub mod packed;
 mod parted;
+mod promise;
 mod standing;
 mod states;
 mod tables;
@@ -48,6 +49,7 @@ use groups::Keeping;
 use inputs::Inputs;
 pub use parted::{Divided, LeftOut, Supply, merge_by_change};
 pub(crate) use parted::{Groups, others, ranges_head, read_ranges_of, sweep_of_task};
+use promise::Promises;
 use standing::Standing;
 use states::{State, States};
 pub use tables::Turn;
@@ -117,6 +119,8 @@ pub struct Part {
     /// The first and last key of each page of a B-tree. A later run needs them only where the page or its parent has
     /// changed.
     pub bounds: Vec<u8>,
+    /// Digests of the extents that should never change, by which a later run tests the differential maps of data files.
+    pub extents: Vec<u8>,
 }
 
 /// What a ledger gives back.
@@ -148,6 +152,8 @@ pub enum Piece {
     Sums(usize),
     /// The key bounds of the part at this index.
     Bounds(usize),
+    /// The digests of extents of the part at this index.
+    Extents(usize),
 }
 
 /// The storage for the parts of earlier runs and of this run.
@@ -219,6 +225,10 @@ pub enum NotByChange {
     /// A page that was sound in the earlier run is not sound any more, although nothing has changed it.
     #[error("page {0} was sound when the earlier check read it, and is not sound now")]
     Rotten(PageId),
+    /// Extents, given by their first pages, have other bytes than before, although the differential maps of the data files
+    /// do not mark them.
+    #[error("the differential maps of the data files have missed a change")]
+    Promise(Vec<PageId>),
 }
 
 /// Why a range was swept.
@@ -446,6 +456,7 @@ struct Change<'c> {
     standing: Option<Standing>,
     /// The ranges of which the ledger says already that something was found in them.
     found: Mutex<Marks>,
+    promises: Promises,
     range_pages: u32,
 }
 
@@ -496,7 +507,7 @@ impl<'c> Change<'c> {
         let standing = ledger.standing()?.map(|bytes| Standing::read(context, &bytes)).transpose()?;
         let standing = standing.filter(|standing| standing.globals == inputs.globals(context));
         let found = Mutex::new(Marks::new(range_pages));
-        Ok(Self { context, checks, ledger, inputs, standing, found, range_pages })
+        Ok(Self { context, checks, ledger, inputs, standing, found, promises: Promises::default(), range_pages })
     }
 
     /// Adds up the parts of earlier runs whose inputs are the same now, without their key bounds.
@@ -608,6 +619,7 @@ impl<'c> Change<'c> {
         let mut pages = 0;
         run.progress.phase("merge", 0);
         self.each_group(|of_run, translation, group| {
+            self.test_promises(group)?;
             let Some(translation) = translation else { return Ok(()) };
             let keys = group.keys().to_vec();
             let mut found = Vec::new();
@@ -651,7 +663,19 @@ impl<'c> Change<'c> {
             State::Kept(_) => *state = State::Other(Reason::Meaning),
             _ => {}
         });
-        Ok(pages)
+        let broken = self.promises.broken();
+        if broken.is_empty() { Ok(pages) } else { Err(NotByChange::Promise(broken)) }
+    }
+
+    /// Compares what this run has read again with what earlier runs have read.
+    fn test_promises(&self, group: &mut dyn KeptGroup) -> Result<(), NotByChange> {
+        for at in 0..group.keys().len() {
+            let key = group.keys().get(at).copied().filter(|key| self.promises.is_of(key));
+            if let Some(key) = key {
+                self.promises.compare(&key, &group.read(Piece::Extents(at))?);
+            }
+        }
+        Ok(())
     }
 
     /// Calls `visit` with each group that earlier runs have kept, the latest run first, and with the translation of its

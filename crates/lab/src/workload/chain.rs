@@ -49,6 +49,10 @@ pub enum Event {
     BackUp(SetKind),
     /// The current point in time is remembered for a later restore.
     Remember,
+    /// The storage makes a snapshot of the data files and log files, while the server runs: pages that are changed in memory
+    /// are on disk only if the server has written them. If there are snapshots, full backups are named as differential
+    /// bases in the data files.
+    Snapshot,
     /// The database is restored to the most recently remembered point, and continues in a new recovery fork.
     Restore,
 }
@@ -81,9 +85,20 @@ pub struct ChainSet {
     pub truth: Truth,
 }
 
+/// A storage snapshot.
+#[derive(Clone, Debug)]
+pub struct ChainSnapshot {
+    /// The number of backups that were made before.
+    pub sets: usize,
+    /// The data files and the log files.
+    pub files: Vec<PathBuf>,
+}
+
 /// A chain of backups.
 #[derive(Clone, Debug)]
 pub struct Chain {
+    /// The storage snapshots in the order in which they were made.
+    pub snapshots: Vec<ChainSnapshot>,
     /// The backups in the order in which they were made.
     pub sets: Vec<ChainSet>,
     /// The rows before the first transaction. Tables that DDL made follow; they have no rows yet.
@@ -173,6 +188,7 @@ impl Workload {
         let full = |_| LabError::Description("the data file of the workload is too small".to_owned());
         engine.start().map_err(full)?;
         let (mut sets, mut base, mut step, mut forks) = (Vec::<ChainSet>::new(), None, 0, 0);
+        let (mut snapshots, has_snapshots) = (Vec::new(), events.contains(&Event::Snapshot));
         let mut remembered = (engine.clone(), base, 0);
         for event in events {
             let kind = match *event {
@@ -185,6 +201,10 @@ impl Workload {
                     while engine.open.values().any(|open| !open.new_chains.is_empty() || open.is_prepared) {
                         engine.one_step().map_err(full)?;
                     }
+                    continue;
+                }
+                Event::Snapshot => {
+                    snapshots.push(self.snapshot(&engine, folder, (snapshots.len(), sets.len()))?);
                     continue;
                 }
                 Event::Remember => {
@@ -227,12 +247,39 @@ impl Workload {
             let (first, checkpoint, last) = copied.lsns;
             if kind == SetKind::Full {
                 base = Some((step, checkpoint));
+                if has_snapshots {
+                    engine.name_base(guid(self.spec.seed, 0x6000 + u64::from(step)), checkpoint);
+                }
             }
             let truth = self.truth(engine.clone(), Stop::WithOpen);
             sets.push(ChainSet { kind, files, lsns: (first.to_string(), last.to_string()), is_left: false, truth });
         }
         tables.extend(engine.tables[tables.len()..].iter().map(TableState::without_rows));
-        Ok(Chain { sets, tables, commits: engine.commits })
+        Ok(Chain { snapshots, sets, tables, commits: engine.commits })
+    }
+
+    /// Writes the files as they are on disk at this moment, of which the server may have written any changed pages.
+    fn snapshot(
+        &self,
+        engine: &Engine<'_>,
+        folder: &Path,
+        (number, sets): (usize, usize),
+    ) -> Result<ChainSnapshot, LabError> {
+        let folder = folder.join(format!("snapshot_{:02}", number + 1));
+        let mut now = engine.clone();
+        let percent = 25 * now.dice.below(5);
+        let dirty: Vec<PageId> = now.pool.dirty().keys().copied().collect();
+        let written = dirty.into_iter().filter(|_| now.dice.chance(percent)).collect();
+        now.write_back(written);
+        let failed = |source| LabError::Io { path: folder.clone(), source };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let mut files = Vec::new();
+        for (name, bytes) in self.base.named(now.pool.files()).into_iter().chain(self.base.logs(&mut now.journal)) {
+            let path = folder.join(name);
+            std::fs::write(&path, bytes).map_err(failed)?;
+            files.push(path);
+        }
+        Ok(ChainSnapshot { sets, files })
     }
 }
 
@@ -338,6 +385,30 @@ impl Engine<'_> {
         Ok(copied)
     }
 
+    /// Names a full backup as the differential base of the database and of each file. This is not logged.
+    fn name_base(&mut self, set: [u8; 16], checkpoint: Lsn) {
+        /// Offsets of the differential base on the boot page.
+        const BASE_LSN: usize = 0x150;
+        const BASE_SET: usize = 0x1F4;
+        /// Columns of the differential base in a file header.
+        const FILE_LSN: usize = 8;
+        const FILE_SET: usize = 21;
+        let boot = &mut self.pool.frame(BOOT_PAGE).records[0];
+        put(boot, BASE_LSN, &checkpoint.bytes());
+        put(boot, BASE_SET, &set);
+        let mut pages = vec![BOOT_PAGE];
+        for page in self.pool.ids().into_iter().filter(|page| page.page == 0) {
+            let header = &mut self.pool.frame(page).records[0];
+            for (column, value) in [(FILE_LSN, &checkpoint.bytes()[..]), (FILE_SET, &set)] {
+                if let Some(at) = variable_column(header, column) {
+                    put(header, at, value);
+                }
+            }
+            pages.push(page);
+        }
+        self.write_back(pages);
+    }
+
     fn changed_extents(&mut self) -> Vec<(u16, u32)> {
         let extents = self.pool.pages(1) / EXTENT;
         (0..extents).filter(|&extent| self.bit(DIFFERENTIAL_MAP, extent)).map(|extent| (1, extent)).collect()
@@ -355,4 +426,15 @@ impl Engine<'_> {
         }
         Ok(())
     }
+}
+
+/// The offset of a variable column in a record, counted from 0; `None` if the column is missing or empty.
+fn variable_column(record: &[u8], column: usize) -> Option<usize> {
+    let word = |at: usize| Some(usize::from(u16::from_le_bytes(*record.get(at..)?.first_chunk()?)));
+    let fixed_end = word(2)?;
+    let count_at = fixed_end + 2 + word(fixed_end)?.div_ceil(8);
+    let end = |column: usize| word(count_at + 2 + 2 * column);
+    let first = count_at + 2 + 2 * word(count_at)?;
+    let from = if column == 0 { first } else { end(column - 1)? };
+    (column < word(count_at)? && from < end(column)?).then_some(from)
 }

@@ -105,7 +105,8 @@ pub(crate) struct CheckArguments {
     /// read, and since when. If something does not fit, all pages are read, and one line says why. If the ledgers of
     /// several full backups need more than SIZE, the oldest are removed.
     ///
-    /// With --window, each window checks the newest backups, whatever has changed, and closes one table after another.
+    /// With --window, each window checks the newest backups, or tonight's storage snapshot of the data files and the log,
+    /// whatever has changed, and closes one table after another.
     #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, help_heading = OUTPUT, requires = "history")]
     pub(crate) keep_parts: Option<u64>,
 
@@ -139,8 +140,8 @@ pub(crate) struct WindowArguments {
     /// the report equals the report of a single complete check. For any other database, each run begins a new image,
     /// which is the state of the database at one point in time. Ctrl+C ends the run after the current range; on
     /// Windows, it ends the run immediately, and the results of the finished ranges are kept. If a run checks several
-    /// databases, they share the time. With --keep-parts, each run checks the newest backups although they have changed,
-    /// and closes one table after another: it compares the links, keys and rows of all tables of which it knows every page.
+    /// databases, they share the time. With --keep-parts, each run checks the newest backups, or the newest storage snapshot
+    /// of the files, although they have changed, and closes one table after another: it compares the links, keys and rows of all tables of which it knows every page.
     #[arg(long, value_name = "SPAN", value_parser = history::time::span, help_heading = WINDOWS)]
     #[arg(conflicts_with_all = ["alloc", "catalog", "batches"])]
     pub(crate) window: Option<Duration>,

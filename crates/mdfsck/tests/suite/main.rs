@@ -16,6 +16,7 @@ mod moving;
 mod planned_ledgers;
 mod redact;
 mod restore_chains;
+mod snapshots;
 mod table_statistics;
 mod unusable_logs;
 mod words;

@@ -52,7 +52,8 @@ impl<B: Serialize + DeserializeOwned + Sync + Send + Clone> Ledger<B> {
                 for (at, key) in group.keys().to_vec().into_iter().enumerate() {
                     if kept.get(at) == Some(&true) {
                         let (sums, bounds) = (group.read(Piece::Sums(at))?, group.read(Piece::Bounds(at))?);
-                        parts.push(Part { key, sums, bounds });
+                        let extents = group.read(Piece::Extents(at))?;
+                        parts.push(Part { key, sums, bounds, extents });
                     }
                 }
                 if parts.len() == kept.len() {

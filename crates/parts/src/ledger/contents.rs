@@ -11,7 +11,7 @@ use sums::HashKey;
 
 use crate::error::PartsError;
 
-pub(super) const KIND: &[u8; 16] = b"mdfsck ledger 2\n";
+pub(super) const KIND: &[u8; 16] = b"mdfsck ledger 3\n";
 pub(super) const SLOTS: [u64; 2] = [512, 1024];
 pub(super) const CONTENT: u64 = 4096;
 /// Number of bytes of a slot: a number, a place, a length, the digest of the list of contents, and that of the slot.

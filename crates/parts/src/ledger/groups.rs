@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use check::change::packed::{ENTRY_BYTES, MOST_PARTS};
+use check::change::packed::{ENTRY_BYTES, MOST_PARTS, PIECES};
 use check::change::{KeptGroup, PartKey, Piece};
 
 use super::contents::{Span, span};
@@ -15,8 +15,8 @@ pub(super) struct Group<'f> {
     file: &'f File,
     keys: Vec<PartKey>,
     all: Span,
-    /// The places of the sums and of the key bounds of each part.
-    places: Vec<[Span; 2]>,
+    /// The places of the sums, of the key bounds and of the digests of extents of each part.
+    places: Vec<[Span; PIECES]>,
     /// The sums of all parts, once some of them were read.
     sums: Option<Vec<u8>>,
     end: u64,
@@ -42,14 +42,15 @@ impl<'f> Group<'f> {
         let (mut keys, mut lengths) = (Vec::new(), Vec::new());
         for entry in entries.chunks_exact(ENTRY_BYTES) {
             keys.push(PartKey::from_bytes(entry).ok_or_else(cut)?);
-            lengths.push([number(entry, PartKey::BYTES)?, number(entry, PartKey::BYTES + 4)?]);
+            let length = |piece: usize| number(entry, PartKey::BYTES + 4 * piece);
+            lengths.push([length(0)?, length(1)?, length(2)?]);
         }
         if keys.is_empty() {
             return Err(cut());
         }
         let mut next = all.end();
-        let mut places = vec![[Span::default(); 2]; lengths.len()];
-        for piece in 0..2 {
+        let mut places = vec![[Span::default(); PIECES]; lengths.len()];
+        for piece in 0..PIECES {
             for (place, lengths) in places.iter_mut().zip(&lengths) {
                 if let (Some(place), Some(length)) = (place.get_mut(piece), lengths.get(piece)) {
                     *place = within(Span { at: next, bytes: *length })?;
@@ -65,9 +66,9 @@ impl<'f> Group<'f> {
         self.end
     }
 
-    fn sums_of(&mut self, [sums, _]: [Span; 2]) -> io::Result<Vec<u8>> {
+    fn sums_of(&mut self, [sums, ..]: [Span; PIECES]) -> io::Result<Vec<u8>> {
         let mut file = self.file;
-        let end = self.places.last().map_or(sums.end(), |[last, _]| last.end());
+        let end = self.places.last().map_or(sums.end(), |[last, ..]| last.end());
         let of_all = Span { at: self.all.end(), bytes: end - self.all.end() };
         let bytes = match self.sums.take() {
             Some(bytes) => bytes,
@@ -91,7 +92,8 @@ impl KeptGroup for Group<'_> {
         match piece {
             Piece::All => span(&mut file, self.all),
             Piece::Sums(at) => self.sums_of(place(at)?),
-            Piece::Bounds(at) => span(&mut file, place(at)?[1]),
+            Piece::Bounds(at) => place(at).and_then(|[_, bounds, _]| span(&mut file, bounds)),
+            Piece::Extents(at) => place(at).and_then(|[.., extents]| span(&mut file, extents)),
         }
     }
 }

@@ -8,7 +8,7 @@ fn key(first: u32) -> PartKey {
 }
 
 fn part(first: u32, sums: usize) -> Part {
-    Part { key: key(first), sums: vec![7; sums], bounds: vec![8; 3] }
+    Part { key: key(first), sums: vec![7; sums], bounds: vec![8; 3], extents: vec![9; 8] }
 }
 
 /// Everything in the ledger, as text.
@@ -121,7 +121,12 @@ fn a_ledger_that_is_full_keeps_what_found_room() {
     ledger.begin(b"names");
     (0..10).for_each(|first| ledger.keep(&[part(first * 8, 100)], &[]));
     // What was found always has room.
-    let found = Part { key: PartKey { above: PartKey::FOUND, ..key(800) }, sums: Vec::new(), bounds: vec![8; 3] };
+    let found = Part {
+        key: PartKey { above: PartKey::FOUND, ..key(800) },
+        sums: Vec::new(),
+        bounds: vec![8; 3],
+        extents: vec![9; 8],
+    };
     ledger.keep(&[found], &[]);
     assert!(!ledger.commit(String::new(), String::new(), None).unwrap());
     let ledger = Ledger::open(&path, "build").unwrap();

@@ -2,13 +2,15 @@
 //!
 //! A workload with changes of the schema runs, and up to 20 full, differential and log backups are made. Each state that
 //! they can restore is checked by change, with the ledger of its full backup, and as a whole. It is also checked by a plan
-//! with a ledger, its tasks and their merge, and in some windows of time, each of which may read only some ranges. In a third of the trials,
+//! with a ledger, its tasks and their merge, and in some windows of time, each of which may read only some ranges. In half
+//! of the trials, storage snapshots are made too, and checked in windows. In a third of the trials,
 //! some of the backups are damaged.
 
 mod damage;
 mod night;
 mod plan;
 mod planned;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -23,11 +25,12 @@ use crate::subject::folder;
 use damage::Spoiler;
 use night::Nights;
 use plan::Plan;
+use snapshots::Snapshots;
 
 /// The number of trials after which each figure in [`MUST_COUNT`] must be more than zero.
 const TRIALS: u64 = 50;
 /// Figures without which a campaign has tested nothing.
-const MUST_COUNT: [&str; 11] = [
+const MUST_COUNT: [&str; 14] = [
     PARTS_KEPT,
     "states proven by change",
     "ranges swept: bytes",
@@ -39,6 +42,9 @@ const MUST_COUNT: [&str; 11] = [
     windows::OPEN,
     planned::BY_PLAN,
     planned::LEFT_OUT,
+    snapshots::STATES,
+    snapshots::PROVEN,
+    snapshots::PARTS,
 ];
 const PARTS_KEPT: &str = "parts kept, each equal to a fresh sweep";
 const DAMAGE: &str = "pieces of damage";
@@ -49,7 +55,8 @@ pub(crate) type Figures = BTreeMap<String, u64>;
 
 pub(crate) fn trial(seed: u64) -> Outcome {
     let made = folder();
-    let plan = Plan::of(seed);
+    let mut plan = Plan::of(seed);
+    let mut rot = std::mem::take(&mut plan.rot);
     let what = plan.to_string();
     let workload = Workload::new(plan.spec).unwrap_or_else(|error| panic!("{what}: {error}"));
     let mut spoiler = Spoiler::new(&plan.blows);
@@ -67,6 +74,8 @@ pub(crate) fn trial(seed: u64) -> Outcome {
     let mut nights = Nights::new(made.path(), plan.settings, &mut figures);
     let verdict = nights.prove_all(&plan, &chain, spoiler.done.is_empty());
     let executions = nights.states;
+    let mut of_snapshots = Snapshots::new(made.path(), plan.settings, &mut figures);
+    let verdict = verdict.and_then(|()| of_snapshots.prove_all(&chain, &mut rot));
     let verdict = verdict.map_or_else(|verdict| verdict, |()| Verdict::Kept);
     Outcome { executions, figures, ..Outcome::new(kind, what, verdict) }
 }

@@ -9,7 +9,7 @@ use format::PageId;
 use sums::CheckSums;
 use sums::wire::{Output, SumsError, Wire};
 
-use super::{Change, Part, PartKey, bounds_head, head_of, most_stood};
+use super::{Change, Part, PartKey, bounds_head, head_of, most_stood, promise};
 use crate::checks::Sums;
 use crate::sweep::check_list::Swept;
 use crate::sweep::context::Context;
@@ -166,7 +166,7 @@ pub(super) fn part_of(context: &Context<'_>, key: PartKey, swept: &mut Swept<Sum
     let written = bounds.iter().try_for_each(|run| run.write(&mut to)).and_then(|()| to.finish());
     swept.sums.trees.add_bounds(bounds);
     swept.sums.gather(context.space);
-    written.and_then(|()| Ok(Part { key, sums: sums?, bounds: packed }))
+    written.and_then(|()| Ok(Part { key, sums: sums?, bounds: packed, extents: Vec::new() }))
 }
 
 impl Change<'_> {
@@ -198,10 +198,12 @@ impl Change<'_> {
             let key = PartKey { range: done.range, above: PartKey::FOUND, maps, meaning };
             let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             let is_known = found.contains(PageId::new(done.range.file_id, done.range.first));
-            return (!is_known).then(|| Part { key, sums: Vec::new(), bounds: Vec::new() });
+            return (!is_known).then(|| Part { key, sums: Vec::new(), bounds: Vec::new(), extents: Vec::new() });
         }
         let above = done.above.filter(|_| self.is_complete(&done.swept))?;
         let key = PartKey { range: done.range, above, maps, meaning };
-        part_of(self.context, key, &mut done.swept).ok()
+        self.promises.note(done.range, maps, &done.extents, most_stood(self.context));
+        let part = part_of(self.context, key, &mut done.swept).ok()?;
+        Some(Part { extents: promise::written(&done.extents), ..part })
     }
 }

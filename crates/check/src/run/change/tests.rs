@@ -1,4 +1,5 @@
 mod parted;
+mod promise;
 mod windows;
 
 use std::collections::BTreeSet;
@@ -42,6 +43,7 @@ impl KeptGroup for MemoryGroup {
             Piece::All => self.all.clone(),
             Piece::Sums(at) => self.parts[at].sums.clone(),
             Piece::Bounds(at) => self.parts[at].bounds.clone(),
+            Piece::Extents(at) => self.parts[at].extents.clone(),
         })
     }
 }
@@ -51,6 +53,7 @@ struct Memory {
     runs: Mutex<Vec<KeptRun>>,
     /// The number of runs that are given back.
     given: usize,
+    range_pages: u32,
     later: Option<Digest>,
     /// The pieces that were read.
     read: Mutex<Vec<Piece>>,
@@ -58,7 +61,7 @@ struct Memory {
 
 impl Memory {
     fn of(runs: Vec<KeptRun>, given: usize) -> Self {
-        Self { runs: Mutex::new(runs), given, later: None, read: Mutex::default() }
+        Self { runs: Mutex::new(runs), given, range_pages: 8, later: None, read: Mutex::default() }
     }
 
     fn new() -> Self {
@@ -83,7 +86,7 @@ impl Memory {
 
 impl Ledger for Memory {
     fn range_pages(&self) -> u32 {
-        8
+        self.range_pages
     }
 
     fn runs(&self) -> usize {

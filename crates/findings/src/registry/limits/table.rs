@@ -48,6 +48,10 @@ limits! {
     WINDOW_TABLE_OPEN = "window.table-open", NotGiven, "pages",
         "no window has read these pages yet, or they have changed since; links, keys and rows of the table are compared after all its pages have been read",
         action "No action is needed: the next windows continue the check. To read all pages in one run, check without --window.";
+    // Bytes that changed although the differential maps of the data files say that they did not.
+    CHANGE_UNTRUSTED = "change.untrusted", Damaged note, "differential maps",
+        "pages have other bytes than an earlier window has read, although the differential maps say that they have not changed since the last full backup: a map update was lost, a program has written past the server, or bits went bad. Differential backups may lack these pages. No window relies on these maps until the next full backup",
+        action "Take a full backup, which clears the differential maps, and look for disk errors in the system log. Do not rely on differential backups that were taken before it.";
     // What is read after all ranges were read.
     WINDOW_CONTAINER_OPEN = "window.container-open", NotGiven, "backup files",
         "the checksums of a backup file are compared after all of its ranges have been read",
@@ -133,6 +137,9 @@ limits! {
     AUDIT_FILE_NOT_GIVEN = "audit.file-not-given", NotGiven, "pages against the log",
         "the log changes pages of a data file that was not given",
         action "Pass all data files of the database on the command line.";
+    AUDIT_UNCHANGED = "audit.unchanged", NotGiven note, "pages against the log",
+        "the differential maps say that these pages have not changed since the last full backup, and the log does not name them, so the window did not compare them with the log",
+        action "No action is needed. mdfsck audit, or a check without --keep-parts, compares all pages with the log.";
     AUDIT_MORE = "audit.more", Damaged, "pages against the log",
         "more pages than those listed contradict the log",
         action "The data files and the log are probably from different points in time. Copy all of them again, together.";

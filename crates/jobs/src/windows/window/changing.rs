@@ -1,5 +1,5 @@
-//! A window over a database that changes: checks tonight's backup with the sums that earlier windows have kept, in a
-//! ledger, of all ranges that are still the same.
+//! A window over a database that changes: checks tonight's backup, or tonight's data files, with the sums that earlier
+//! windows have kept, in a ledger, of all ranges that are still the same.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -12,13 +12,15 @@ use history::windows::pace::{Pace, Swept};
 use history::windows::{Known, Opening};
 use history::{History, time};
 use report::windows::ByTable;
+use source::{PageSource, SinceBase};
 
 use super::keeper::Keeper;
 use super::turns::{Ages, Turns};
 use super::{Outcome, Subject, Sweep, Terms};
-use crate::change::Opened;
+use crate::change::{NoLedger, Opened, Snapshot};
 use crate::failure::Failure;
 use crate::host::warn;
+use crate::input::Input;
 use crate::throttle::throttled;
 
 /// The bytes of the first batch, while the speed is unknown.
@@ -35,10 +37,20 @@ const MOST_ATTEMPTS: usize = 16;
 ///
 /// # Errors
 /// If the database cannot be checked.
-pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<Outcome, String>, Failure> {
+#[expect(clippy::too_many_lines, reason = "each attempt needs what was found before it")]
+pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<Outcome, NoLedger>, Failure> {
     let Subject { request, prepared, input, before, .. } = *subject;
-    let source = prepared.recovered.pages_or(input.pages());
-    let Some(history) = terms.history else { return Ok(Err("there is no history".to_owned())) };
+    let Some(history) = terms.history else { return Ok(Err("there is no history".to_owned().into())) };
+    let mut snapshot = match input {
+        Input::Files(files) => match Snapshot::of(files.as_ref(), prepared) {
+            Ok(snapshot) => Some(snapshot),
+            Err(why) => return Ok(Err(why.into())),
+        },
+        Input::Backups(_) => None,
+    };
+    let pages = prepared.recovered.pages_or(input.pages());
+    let since = snapshot.as_mut().map(|snapshot| SinceBase::new(pages, std::mem::take(&mut snapshot.changed)));
+    let source = since.as_ref().map_or(pages, |since| since as &dyn PageSource);
     let mut keeper = Keeper::open(&Sweep { terms, subject, source })?;
     let opening = Opening {
         source,
@@ -50,11 +62,12 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
     };
     let known = match History::open_or_create(history).and_then(|mut history| history.known(&opening, &[])) {
         Ok(known) => known,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Ok(Err(error.to_string().into())),
     };
     let (mut forced, mut swept, mut ranges) = (Vec::new(), Swept::default(), 0);
     loop {
-        let mut opened = match Opened::in_window(request, (history, before), (input, &prepared.options.scope)) {
+        let of_input = (input, &prepared.options.scope, snapshot.as_ref());
+        let mut opened = match Opened::in_window(request, (history, before), of_input) {
             Ok(opened) => opened,
             Err(why) => return Ok(Err(why)),
         };
@@ -62,7 +75,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
             begin_again(opened, &why)?;
             continue;
         }
-        let night = Night::new(terms, subject, (&known, &opened));
+        let night = Night::new(terms, subject, (&known, &opened), pages);
         let options = Options { hash_key: Some(opened.ledger.key()), ..prepared.options.clone() };
         let done = throttled(request, source, |source| {
             let pages = (source, &prepared.database);
@@ -74,7 +87,8 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
         ranges += swept_ranges.into_inner();
         match done {
             Ok((mut report, done)) => {
-                if let Some(path) = opened.changed_file() {
+                let change = pages.changes().into_iter().find(|_| snapshot.is_some());
+                if let Some(path) = opened.changed_file().or(change.as_ref().map(|change| change.path.as_path())) {
                     let path = path.display();
                     return Err(Failure::unable(format!(
                         "{path} was changed while it was read; the next window reads it"
@@ -97,12 +111,18 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
             Err(NotByChange::Rotten(page)) if forced.len() < MOST_ATTEMPTS && !forced.contains(&page) => {
                 warn(format!("page {page} was sound when an earlier window read it, and is not sound now"));
                 forced.push(page);
+                if snapshot.is_some() && !pages.changes().is_empty() {
+                    return Err(Failure::unable(
+                        "the data files were changed while they were read; the next window reads them",
+                    ));
+                }
                 opened.keep_window(request, terms.started, u64::MAX);
             }
+            Err(NotByChange::Promise(pages)) => return Ok(Err(opened.distrust(request, &pages))),
             Err(error @ (NotByChange::Sums(_) | NotByChange::Io(_))) if !opened.is_new() => {
                 begin_again(opened, &error.to_string())?;
             }
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(error.to_string().into())),
         }
     }
 }
@@ -193,6 +213,8 @@ struct Measured {
 struct Night<'a> {
     terms: &'a Terms<'a>,
     opened: &'a Opened<'a>,
+    /// The files whose pages are swept.
+    source: &'a dyn PageSource,
     image: String,
     started: String,
     most_ranges: Option<u64>,
@@ -216,7 +238,12 @@ struct Night<'a> {
 }
 
 impl<'a> Night<'a> {
-    fn new(terms: &'a Terms<'a>, subject: &Subject<'_>, (known, opened): (&Known, &'a Opened<'a>)) -> Self {
+    fn new(
+        terms: &'a Terms<'a>,
+        subject: &Subject<'_>,
+        (known, opened): (&Known, &'a Opened<'a>),
+        source: &'a dyn PageSource,
+    ) -> Self {
         let windows = &subject.request.windows;
         let proven = |table: &history::coverage::TableProof| Some((table.object_id, table.proven_at.clone()?));
         // What is read again in two thirds of the promised time leaves windows for the tables that change. Simulated nights
@@ -228,6 +255,7 @@ impl<'a> Night<'a> {
         Self {
             terms,
             opened,
+            source,
             image: opened.image(),
             started: time::text(terms.started),
             most_ranges: windows.most_ranges,
@@ -290,6 +318,11 @@ impl Schedule for Night<'_> {
         let is_time = |between| now.duration_since(measured.checkpoint) >= between;
         if self.between_checkpoints.get().is_some_and(is_time) {
             measured.checkpoint = now;
+            // The ledger does not identify data files, so what was read of files that have changed must not get into it.
+            if !self.opened.has_identity() && !self.source.changes().is_empty() {
+                self.between_checkpoints.set(None);
+                return;
+            }
             // The end of the window tells of the error, which remains.
             if self.opened.ledger.checkpoint(&self.image, &self.started).is_err() {
                 self.between_checkpoints.set(None);

@@ -31,7 +31,7 @@ use crate::outcome::Verdict;
 /// The largest ID of a system table.
 const LAST_SYSTEM_OBJECT: i32 = 100;
 /// A ledger of this size has room for everything.
-const LARGE: u64 = 1 << 30;
+pub(super) const LARGE: u64 = 1 << 30;
 /// The most characters of a line in the description of a difference.
 const SHOWN: usize = 300;
 
@@ -129,15 +129,15 @@ pub(crate) struct Nights<'f> {
 }
 
 /// A backup that is opened and prepared for a check.
-struct Opened<'a> {
-    request: &'a Request,
-    what: &'a What<'a>,
-    input: &'a Input,
-    prepared: &'a Prepared<'a>,
+pub(super) struct Opened<'a> {
+    pub(super) request: &'a Request,
+    pub(super) what: &'a What<'a>,
+    pub(super) input: &'a Input,
+    pub(super) prepared: &'a Prepared<'a>,
 }
 
 impl Opened<'_> {
-    fn source(&self) -> &dyn PageSource {
+    pub(super) fn source(&self) -> &dyn PageSource {
         self.prepared.recovered.pages_or(self.input.pages())
     }
 }
@@ -352,7 +352,7 @@ impl<'f> Nights<'f> {
 }
 
 /// Adds the state to a verdict.
-fn of_state(verdict: Verdict, state: &str) -> Verdict {
+pub(super) fn of_state(verdict: Verdict, state: &str) -> Verdict {
     match verdict {
         Verdict::Differs(text) => Verdict::Differs(format!("{state}: {text}")),
         Verdict::FalseAlarm(text) => Verdict::FalseAlarm(format!("{state}: {text}")),
@@ -362,7 +362,7 @@ fn of_state(verdict: Verdict, state: &str) -> Verdict {
 }
 
 /// Opens and prepares the database of a request, as the program does.
-fn opened<R>(
+pub(super) fn opened<R>(
     request: &Request,
     act: impl FnOnce(&Opened<'_>, Option<&jobs::spread::Before>) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
@@ -379,7 +379,7 @@ fn opened<R>(
 }
 
 /// Checks a state in a window of time, and records it.
-fn window(opened: &Opened<'_>) -> Result<Report, Failure> {
+pub(super) fn window(opened: &Opened<'_>) -> Result<Report, Failure> {
     let Opened { request, what, input, .. } = *opened;
     let (before, started) = (jobs::spread::Before::of(request, what), SystemTime::now());
     let whole = |_: &Prepared<'_>| Err(Failure::unable("a window cannot be divided into ranges"));

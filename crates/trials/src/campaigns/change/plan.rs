@@ -8,9 +8,12 @@ use trials::mutate::Random;
 
 use super::damage::Blow;
 use super::night::Settings;
+use super::snapshots::Rot;
 
 /// The most backups in a trial.
 const MOST_SETS: usize = 20;
+/// The most storage snapshots in a trial.
+const MOST_SNAPSHOTS: usize = 6;
 /// The most transactions between two backups.
 const TRANSACTIONS: usize = 25;
 
@@ -21,6 +24,7 @@ pub(super) struct Plan {
     pub(super) options: ChainOptions,
     pub(super) blows: Vec<Blow>,
     pub(super) settings: Settings,
+    pub(super) rot: Rot,
 }
 
 impl Plan {
@@ -41,8 +45,11 @@ impl Plan {
             stripes: [0, 1, 2, 3][random.below(4)],
         };
         let blows = if random.below(3) == 0 { Blow::some(&kinds, &mut random) } else { Vec::new() };
-        let events = events(&kinds, &mut random);
-        Self { spec, events, options, blows, settings: Settings::of(&mut random) }
+        let mut events = events(&kinds, &mut random);
+        let settings = Settings::of(&mut random);
+        add_snapshots(&mut events, &mut random);
+        let rot = Rot::of(&mut random);
+        Self { spec, events, options, blows, settings, rot }
     }
 
     /// For each backup, the backups that a restore of the state at its end needs, in their order.
@@ -58,7 +65,7 @@ impl Plan {
                 }
                 Event::Remember => remembered.clone_from(&sets),
                 Event::Restore => sets.clone_from(&remembered),
-                Event::Work | Event::Settle => {}
+                Event::Work | Event::Settle | Event::Snapshot => {}
             }
         }
         restores
@@ -99,6 +106,17 @@ fn events(kinds: &[SetKind], random: &mut Random) -> Vec<Event> {
     events
 }
 
+/// Adds some storage snapshots in half of the trials.
+fn add_snapshots(events: &mut Vec<Event>, random: &mut Random) {
+    if random.below(2) == 0 {
+        return;
+    }
+    for _ in 0..=random.below(MOST_SNAPSHOTS) {
+        let at = 2 + random.below(events.len() - 1);
+        events.insert(at, Event::Snapshot);
+    }
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { spec, events, options, settings, .. } = self;
@@ -108,6 +126,7 @@ impl fmt::Display for Plan {
             Event::BackUp(SetKind::Log) => "L",
             Event::Remember => "<",
             Event::Restore => ">",
+            Event::Snapshot => "S",
             Event::Work | Event::Settle => "",
         };
         let letters: String = events.iter().map(letter).collect();

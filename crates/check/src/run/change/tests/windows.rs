@@ -7,13 +7,13 @@ use findings::registry::limits;
 use super::*;
 
 /// A schedule that ends a window after some batches of pages, and lets tables take turns by their size.
-struct Batches {
+pub(super) struct Batches {
     pages: u64,
     left: AtomicU64,
 }
 
 impl Batches {
-    fn new(batches: u64, pages: u64) -> Self {
+    pub(super) fn new(batches: u64, pages: u64) -> Self {
         Self { pages, left: AtomicU64::new(batches) }
     }
 }
@@ -44,7 +44,7 @@ fn window(later: &Later, database: &Database, ledger: &Memory, batches: &Batches
 }
 
 /// The lines of the findings of a report.
-fn findings(report: &Report) -> BTreeSet<String> {
+pub(super) fn findings(report: &Report) -> BTreeSet<String> {
     report.findings.iter().map(|finding| format!("{finding:?}")).collect()
 }
 
