@@ -5,7 +5,8 @@ use source::{ExtentSet, SinceBase};
 use super::windows::{Batches, findings};
 use super::*;
 
-/// Checks files of which the maps mark these pages, in one window, which reads as much as `batches` says.
+/// Checks files of which the maps mark these pages, in one window. It has time for this number of batches; a single batch
+/// has all ranges that each window reads.
 fn window(
     files: &MemoryFiles,
     marked: &[PageId],
@@ -16,7 +17,13 @@ fn window(
     marked.iter().for_each(|page| changed.insert(*page));
     let since = SinceBase::new(files, changed);
     let database = catalog::load(&since);
-    run_in_window((&since, &database), &options(), &Silent, ledger, (&Batches::new(batches, 64), &[]))
+    run_in_window(
+        (&since, &database),
+        &options(),
+        &Silent,
+        ledger,
+        (&Batches::new(batches, if batches == 1 { u64::MAX } else { 64 }), &[]),
+    )
 }
 
 /// A database, and the ledger of the window that has read all of it.
@@ -65,17 +72,15 @@ fn a_change_without_a_mark_is_found_when_its_range_is_read_again() {
         Err(NotByChange::Promise(pages)) => assert_eq!(pages, [extent]),
         other => panic!("{other:?}"),
     }
-    // A page that is read for another reason tells it too: another extent of its range, of two extents, has changed.
-    let wide = |ledger: Memory| Memory { range_pages: 16, ..ledger };
+    // A page that is read for another reason tells it too: another extent of its range has changed.
+    let wide = |ledger: Memory| Memory { range_pages: 32, ..ledger };
     let ledger = wide(Memory::new());
     window(&files, &[], &ledger, u64::MAX).unwrap();
     let ledger = wide(ledger.next());
-    let has_two = |page: &u32| (page / 8).is_multiple_of(2) && pages.iter().any(|other| other / 8 == page / 8 + 1);
-    let page = pages.iter().copied().find(has_two).unwrap();
-    let neighbor = pages.iter().copied().find(|other| other / 8 == page / 8 + 1).unwrap();
-    let later = with_other_bytes(&with_other_bytes(&files, page, true), neighbor, true);
-    let marked = [PageId::new(1, neighbor)];
-    let found = window(&later, &marked, &ledger, 30);
+    let beside = |page: u32| pages.iter().copied().find(|other| other / 32 == page / 32 && other / 8 != page / 8);
+    let (page, other) = pages.iter().rev().find_map(|page| Some((*page, beside(*page)?))).unwrap();
+    let later = with_other_bytes(&with_other_bytes(&files, page, true), other, true);
+    let found = window(&later, &[PageId::new(1, other)], &ledger, 30);
     assert!(
         matches!(&found, Err(NotByChange::Promise(pages)) if *pages == [PageId::new(1, page / 8 * 8)]),
         "{found:?}"
