@@ -19,7 +19,6 @@ use findings::{ByChange, Change, Options, Report, Scope};
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
-use serde::{Deserialize, Serialize};
 use source::backup::{FileSeen, Hints, SetKind, UsedSet};
 use source::{BackupPages, PageSource, SinceBase, storage};
 use twox_hash::XxHash64;
@@ -33,13 +32,14 @@ use crate::prepare::{Prepared, open, prepare};
 use crate::request::Request;
 use crate::size;
 use crate::spread::evidence::FileIdentity;
+use crate::spread::ledger::Base;
 use crate::spread::{Before, Spread, What};
 use crate::throttle::throttled;
 use crate::version::BUILD;
 pub(crate) use snapshot::{NoLedger, Snapshot};
 
 pub use left::left;
-pub use planned::{ForPlan, PlannedLedger};
+pub use planned::ForPlan;
 
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
 /// are changed more often.
@@ -51,30 +51,6 @@ const MOST_HINT_BYTES: u64 = 1 << 30;
 const MOST_KEPT: u64 = 3;
 /// The extension of the file of a ledger.
 const EXTENSION: &str = "ledger";
-
-/// The full backup on which a ledger builds.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Base {
-    /// The GUID of the set.
-    set: String,
-    /// The name of the database.
-    database: String,
-    /// The set for people: its kind, and when it finished.
-    label: String,
-    /// The objects to which the windows are confined, see [`scope_name`]; empty for the whole database.
-    scope: String,
-    files: Vec<FileIdentity>,
-    /// The largest size of the ledger.
-    most_bytes: u64,
-    /// For data files, whose own identity says nothing: what names the full backup on which their differential maps are
-    /// based.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    bases: Vec<String>,
-    /// The extents of which the differential maps have missed a change, so that no window relies on the maps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    missed: Vec<String>,
-}
 
 /// The identities of the files before they are opened, if the check may use or make a ledger.
 pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {

@@ -1,12 +1,11 @@
 //! Divides one check between many processes or windows of time: plans, parts, and the evidence that files are unchanged.
 
 pub mod evidence;
+pub mod ledger;
 pub mod make;
 pub mod merging;
-pub mod planning;
 pub mod rounds;
 pub mod sweeping;
-pub mod tasks;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,6 @@ use source::PageSource;
 use source::backup::{self, ChainSet, SetChoice};
 use sums::HashKey;
 
-use crate::change::PlannedLedger;
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::{self, Input};
@@ -33,6 +31,7 @@ pub use evidence::Before;
 pub use merging::Merge;
 
 use evidence::Evidence;
+use ledger::PlannedLedger;
 
 /// The hash key and the audit that all processes of a plan share.
 pub struct Common {

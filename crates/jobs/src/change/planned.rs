@@ -1,7 +1,6 @@
 //! Plans that use or make a ledger: tasks sweep only the ranges whose sums are not in it, and the process that merges
 //! their parts adds what they have swept.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,55 +10,20 @@ use check::part::Sweeper;
 use findings::{Change, Report, Scope};
 use format::page::PAGE_BYTES;
 use parts::{Ledger, PartsError};
-use serde::{Deserialize, Serialize};
 use source::backup::SetKind;
 use source::{BackupPages, PageSource};
 use sums::HashKey;
 
-use super::{Base, Opened, RANGE_PAGES, changed, former, path_of, wanted};
+use super::{Opened, RANGE_PAGES, changed, former, path_of, wanted};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::prepare::Prepared;
 use crate::request::Request;
+use crate::spread::ledger::{Base, PlannedLedger, PlannedLeftOut};
 use crate::spread::merging::ByLedger;
 use crate::spread::{Before, Merge};
 use crate::throttle::throttled;
 use crate::version::BUILD;
-
-/// The ledger of a plan, as the plan stores it.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlannedLedger {
-    /// The full backup on which the ledger builds.
-    base: Base,
-    /// The number of pages in a range whose sums are kept apart.
-    pub range_pages: u32,
-    /// What the tasks leave out; `None` if the plan makes the ledger.
-    pub left_out: Option<PlannedLeftOut>,
-    /// When the plan was made, in seconds since 1970. No task has read anything before, so this is the date of the parts.
-    planned_at: u64,
-}
-
-/// What the tasks of a plan leave out.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlannedLeftOut {
-    /// The number of ranges with pages in use.
-    ranges: u64,
-    /// The number of ranges that the tasks sweep, by the reason.
-    swept: BTreeMap<String, u64>,
-    /// The number of bytes that the tasks read.
-    pub bytes_swept: u64,
-    /// The number of bytes that are left out.
-    pub bytes_kept: u64,
-}
-
-impl PlannedLedger {
-    /// The number of bytes that no task reads.
-    pub fn bytes_kept(&self) -> u64 {
-        self.left_out.as_ref().map_or(0, |left_out| left_out.bytes_kept)
-    }
-}
 
 /// The ledger that a plan uses or makes.
 pub struct ForPlan<'a> {

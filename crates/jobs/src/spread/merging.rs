@@ -9,9 +9,9 @@ use findings::{FileRange, Options, Report};
 use parts::{Gathered, MOST_ROUNDS, Part, PartsError, Task};
 use source::PageSource;
 
+use super::ledger::PlannedLedger;
 use super::rounds::OnRound;
 use super::{Opened, rounds, sweeping};
-use crate::change::PlannedLedger;
 use crate::failure::Failure;
 
 /// The complete parts of a plan. There is one part for each task. While a check in windows has not yet read all ranges

@@ -8,7 +8,7 @@ use findings::FileRange;
 use parts::{PartsError, Piece, Task};
 
 use super::Opened;
-use crate::change::PlannedLedger;
+use super::ledger::PlannedLedger;
 use crate::failure::Failure;
 
 /// Sweeps the range of a task and writes its part. The sweeper must have the allocation maps of the range.

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use jobs::failure::Failure;
 use jobs::inventory;
+use jobs::planning;
 use jobs::request::{Request, ResultOptions};
 use jobs::spread::make::bytes_of;
-use jobs::spread::{Planned, Spread, What, planning};
+use jobs::spread::{Planned, Spread, What};
 use jobs::version::BUILD;
 use parts::{Folder, Plan, listed};
 use report::parts::{PlanView, StatusView};

@@ -2,7 +2,7 @@
 
 use jobs::failure::Failure;
 use jobs::spread::Opened;
-use jobs::spread::tasks::Work;
+use jobs::tasks::Work;
 use parts::Ids;
 
 use super::eof;

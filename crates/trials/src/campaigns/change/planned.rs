@@ -10,10 +10,11 @@ use findings::{ByChange, Change, Report};
 use jobs::change;
 use jobs::failure::Failure;
 use jobs::inventory;
+use jobs::planning;
 use jobs::prepare::{open_hinted, prepare};
 use jobs::request::{Request, RoomOptions};
-use jobs::spread::tasks::Work;
-use jobs::spread::{Merge, Opened, Spread, What, planning};
+use jobs::spread::{Merge, Opened, Spread, What};
+use jobs::tasks::Work;
 use trials::mutate::Random;
 
 use super::Figures;
@@ -120,7 +121,10 @@ pub(super) fn compare(
             count(BY_PLAN, 1);
             let swept: u64 = plan.reasons.iter().map(|(_, count)| count).sum();
             count(LEFT_OUT, plan.ranges - swept.min(plan.ranges));
-            let facts = |change: &ByChange| format!("{} {:?} {}", change.ranges, change.reasons, change.bytes_kept);
+            let facts = |change: &ByChange| {
+                let swept: u64 = change.reasons.iter().map(|(_, count)| count).sum();
+                format!("{} of {} ranges, {} bytes", swept, change.ranges, change.bytes_kept)
+            };
             if is_roomy && facts(check) != facts(plan) {
                 return Err(Verdict::Differs(format!("check: {}; plan: {}", facts(check), facts(plan))));
             }

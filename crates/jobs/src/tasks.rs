@@ -4,12 +4,12 @@ use check::Progress;
 use check::part::{Question, Sweeper, sweeper_without_maps};
 use parts::{Folder, PartsError, Piece, Plan, Round, Task};
 
-use super::rounds::question;
-use super::sweeping::{failed, read_maps, sweep};
-use super::{Opened, Planned, Spread, What};
 use crate::failure::{Failure, report_read_faults};
 use crate::prepare::{open, prepare};
 use crate::request::Request;
+use crate::spread::rounds::question;
+use crate::spread::sweeping::{failed, read_maps, sweep};
+use crate::spread::{Opened, Planned, Spread, What};
 use crate::throttle::throttled;
 
 /// The tasks to run. They are either tasks of the plan or tasks of a further round.

@@ -8,13 +8,13 @@ use check::part::sweeper;
 use format::page::PAGE_BYTES;
 use parts::{Folder, Image, Plan, PlanId, SourceFile, new_key};
 
-use super::make::{Division, plan_of, refuse_lost, refuse_many, write_maps};
-use super::{Before, Common, Planned, Spread, What, files_of};
 use crate::change::ForPlan;
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::prepare::{open, prepare};
 use crate::request::Request;
+use crate::spread::make::{Division, plan_of, refuse_lost, refuse_many, write_maps};
+use crate::spread::{Before, Common, Planned, Spread, What, files_of};
 use crate::throttle::throttled;
 
 /// Makes a plan in `folder`, which is used only for this plan.
