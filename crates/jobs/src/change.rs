@@ -25,6 +25,7 @@ use crate::input::Input;
 use crate::judge::check_pages;
 use crate::keep::parts_beside;
 use crate::prepare::{Prepared, open, prepare};
+use crate::redo;
 use crate::request::Request;
 use crate::size;
 use crate::spread::evidence::FileIdentity;
@@ -107,9 +108,9 @@ pub fn check(
     (source, prepared): (&dyn PageSource, &Prepared<'_>),
     (listener, started): (&dyn Progress, SystemTime),
 ) -> Result<Report, Failure> {
-    // A whole check opens the files without hints, because opening finds damage too.
+    // A whole check opens the files without hints, because opening finds damage too. It also applies all of the log.
     let whole = || match input {
-        Input::Backups(backups) if backups.pages.is_hinted() => {
+        Input::Backups(backups) if backups.pages.is_hinted() || prepared.recovered.is_resumed => {
             let input = open(request, what, listener)?;
             let prepared = prepare(request, &input, listener, what)?;
             check_pages(request, what, prepared.recovered.pages_or(input.pages()), &prepared, listener)
@@ -245,6 +246,7 @@ impl<'a> Opened<'a> {
         let path = path_of(self.history, &self.ledger.base().set);
         // On Windows, a file that is open cannot be removed.
         drop(self);
+        let _ = fs::remove_file(redo::beside(&path));
         fs::remove_file(&path).map(|()| path)
     }
 
@@ -382,6 +384,11 @@ impl<'a> Opened<'a> {
 }
 
 impl Base {
+    /// The largest size of the ledger.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.most_bytes
+    }
+
     /// Identifies the full backup. An error says why it cannot be identified.
     fn of(
         full: &UsedSet,
@@ -496,9 +503,14 @@ pub fn path_of(history: &Path, set: &str) -> PathBuf {
 
 /// The ledgers beside a history, each with the time at which it was changed last and its size.
 fn ledgers(history: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
+    files_of(history, EXTENSION)
+}
+
+/// The files with this extension beside a history, as [`ledgers`].
+fn files_of(history: &Path, extension: &str) -> Vec<(SystemTime, PathBuf, u64)> {
     let entries = fs::read_dir(parts_beside(history)).into_iter().flatten().flatten();
-    let of_ledger = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION));
-    let found = of_ledger.filter_map(|entry| {
+    let of_kind = entries.filter(|entry| entry.path().extension().is_some_and(|found| found == extension));
+    let found = of_kind.filter_map(|entry| {
         let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
         Some((metadata.modified().ok()?, entry.path(), metadata.len()))
     });
@@ -529,17 +541,24 @@ pub fn listed(history: &Path) -> Vec<LedgerRow> {
     rows
 }
 
-/// Removes the ledgers that were not changed for the longest time, until the rest need at most `most_bytes`. `current`
-/// remains.
+/// Removes the ledgers that were not changed for the longest time, and what was kept of redo beside them, until the rest
+/// need at most `most_bytes`. `current` remains.
 fn remove_oldest(history: &Path, current: &Path, most_bytes: u64) {
-    let mut ledgers = ledgers(history);
-    ledgers.sort();
-    let mut bytes: u64 = ledgers.iter().map(|(.., bytes)| bytes).sum();
-    for (_, path, size) in ledgers.iter().filter(|(_, path, _)| path != current) {
+    let mut files = ledgers(history);
+    files.extend(files_of(history, redo::EXTENSION));
+    files.sort();
+    let mut bytes: u64 = files.iter().map(|(.., bytes)| bytes).sum();
+    for (_, path, size) in files.iter().filter(|(_, path, _)| path != current) {
         if bytes <= most_bytes {
             break;
         }
         if fs::remove_file(path).is_ok() {
+            bytes -= size;
+        }
+        // Without its ledger, what was kept of redo is of no use. It is one of the files, so its size is known.
+        let beside = redo::beside(path);
+        let size = files.iter().find(|(_, path, _)| *path == beside).map_or(0, |(.., size)| *size);
+        if beside != *path && fs::remove_file(beside).is_ok() {
             bytes -= size;
         }
     }

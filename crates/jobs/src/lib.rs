@@ -60,6 +60,7 @@ pub mod patterns;
 pub mod prepare;
 pub mod program;
 pub mod recover;
+pub mod redo;
 pub mod request;
 pub mod scope;
 pub mod size;

@@ -60,7 +60,7 @@ impl Verifier<'_> {
         let as_stored = catalog::load(&backups.pages);
         // If the log has a damaged block and the restore fails, the damaged block is reported as the cause, since the
         // log records after the block are lost.
-        let recovered = match (recover::restore(&backups, self.options, &as_stored), &log.fault) {
+        let recovered = match (recover::restore(&backups, self.options, &as_stored, None), &log.fault) {
             (Err(_), Some(fault)) => {
                 let verified = Verified { errors: 1, first_error: Some(fault.clone()), ..Verified::default() };
                 return Ok(Judged { verified, is_final: true, damaged: log.damaged });
