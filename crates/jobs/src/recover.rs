@@ -187,8 +187,8 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
     Ok(Outcome::default())
 }
 
-/// Recovers backups in memory. With `redo`, goes on from where an earlier proof of these backups stood. Applies the log if there are later log backups, if the restore stops at a given point,
-/// or if pages changed while the backup copied them.
+/// Recovers backups in memory. With `redo`, goes on from where an earlier proof of these backups stood. Applies the log if
+/// there are later log backups, if the restore stops at a given point, or if pages changed while the backup copied them.
 ///
 /// # Errors
 ///
@@ -210,6 +210,16 @@ pub fn restore<'s>(
     }
     if options.no_log {
         return Ok(Outcome { summary: Some(summary_of(RecoveryState::Off, "--no-log")), ..Outcome::default() });
+    }
+    // The log lacks what a bulk operation wrote. A server takes it from extents in the log backup, whose form is not known
+    // from any real file.
+    if let Some(finished) = &backups.bulk {
+        let reason = format!(
+            "the log backup of {finished} has extents that a bulk operation wrote (bulk-logged recovery model); mdfsck cannot \
+             read them"
+        );
+        warn(format!("{reason}; the pages are read as they are before the log backups"));
+        return Ok(Outcome { summary: Some(unusable(&reason, RecoveryDoubtKind::Unsupported)), ..Outcome::default() });
     }
     let settings = settings(options, database);
     let made = match redo {

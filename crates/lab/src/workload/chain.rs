@@ -205,8 +205,9 @@ impl Workload {
             let work = tempfile::tempdir().map_err(|source| LabError::Io { path: folder.to_owned(), source })?;
             let files = self.base.write_files(&copied.pages, work.path())?;
             spoil(sets.len(), kind, &files).map_err(|source| LabError::Io { path: work.path().to_owned(), source })?;
+            let bulk = (1..=self.spec.bulk_extents).map(|extent| (1, extent)).collect();
             let set = LiveSet {
-                kind: copied.kind,
+                kind: if kind == SetKind::Log { LiveKind::Log(bulk) } else { copied.kind },
                 files: &files,
                 step,
                 base,
@@ -292,7 +293,7 @@ impl Engine<'_> {
             let log = (blocks, parts);
             self.log_backed_up = Some(last);
             return Ok(Copied {
-                kind: LiveKind::Log,
+                kind: LiveKind::Log(Vec::new()),
                 pages: self.pool.disk().to_vec(),
                 lsns: (first, self.checkpoint, last),
                 log,

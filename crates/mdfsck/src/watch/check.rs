@@ -245,6 +245,8 @@ impl<'a> Checker<'a> {
             return Err(Failure::unable(failed.text()));
         }
         let unplaced = backups.unusable_parts();
+        let bulk = backups.sets().iter().any(|set| set.has_bulk_extents);
+        let bulk = bulk.then(|| "it has extents that a bulk operation wrote, which cannot be read".to_owned());
         let log = Log::of_backups(backups)?;
         let mut walk = Walk::new(&log);
         while walk.next_block()?.is_some() {}
@@ -264,7 +266,7 @@ impl<'a> Checker<'a> {
         if !mark.stands(false) {
             return Ok(());
         }
-        match damaged.or(gap).or(unplaced).or(short).or(lost).or(labels).or_else(|| mark.doubt.clone()) {
+        match damaged.or(gap).or(unplaced).or(short).or(lost).or(labels).or(bulk).or_else(|| mark.doubt.clone()) {
             Some(doubt) => self.finish(history, mark, Verdict::Unknown, &doubt),
             None if self.is_proven(history, item, mark)? => Ok(()),
             None => self.finish(history, mark, Verdict::Sound, ""),

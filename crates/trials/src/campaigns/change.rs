@@ -26,8 +26,9 @@ use plan::Plan;
 /// The number of trials after which each figure in [`MUST_COUNT`] must be more than zero.
 const TRIALS: u64 = 50;
 /// Figures without which a campaign has tested nothing.
-const MUST_COUNT: [&str; 9] = [
+const MUST_COUNT: [&str; 10] = [
     PARTS_KEPT,
+    RESUMED,
     "states proven by change",
     "ranges swept: bytes",
     "ranges swept: maps",
@@ -38,6 +39,7 @@ const MUST_COUNT: [&str; 9] = [
     windows::OPEN,
 ];
 const PARTS_KEPT: &str = "parts kept, each equal to a fresh sweep";
+const RESUMED: &str = "states whose redo went on from the last proof, with all pages the same";
 const DAMAGE: &str = "pieces of damage";
 const WITH_FINDINGS: &str = "states with findings";
 

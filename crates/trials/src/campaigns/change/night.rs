@@ -1,17 +1,20 @@
 //! The checks of one state after another: by change, with the ledger of the full backup, and as a whole.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use check::Silent;
 use check::change::{NotByChange, differing_parts};
 use findings::{ByChange, Change, Options, Report};
+use format::PageId;
 use jobs::change;
 use jobs::failure::Failure;
 use jobs::input::Input;
 use jobs::inventory;
 use jobs::judge::status;
-use jobs::prepare::{Prepared, open_hinted, prepare};
+use jobs::prepare::{Prepared, open_hinted, prepare_with};
+use jobs::redo::Redo;
 use jobs::request::{Request, stop_moment};
 use jobs::spread::{Spread, What};
 use jobs::version::BUILD;
@@ -23,7 +26,7 @@ use source::PageSource;
 use trials::mutate::Random;
 
 use super::plan::Plan;
-use super::{Figures, PARTS_KEPT, WITH_FINDINGS, windows};
+use super::{Figures, PARTS_KEPT, RESUMED, WITH_FINDINGS, windows};
 use crate::outcome::Verdict;
 
 /// A ledger of this size has room for everything.
@@ -47,6 +50,8 @@ pub(crate) struct Settings {
     pub(super) stop: Option<u64>,
     /// The number of windows of time for each state, and the most ranges that one of them sweeps.
     pub(super) windows: (usize, u64),
+    /// A seed for damage to what was kept of redo.
+    pub(super) redo_damage: Option<u64>,
 }
 
 impl Settings {
@@ -60,6 +65,7 @@ impl Settings {
             without: [from(random), from(random)],
             stop: (random.below(3) == 0).then(|| random.number()),
             windows: (random.below(4), 1 + random.below(80) as u64),
+            redo_damage: (random.below(4) == 0).then(|| random.number()),
         }
     }
 
@@ -75,6 +81,7 @@ impl Settings {
             without,
             stop: None,
             windows: (2, 40),
+            redo_damage: None,
         }
     }
 }
@@ -141,8 +148,9 @@ impl<'f> Nights<'f> {
         let whole = opened(&request, |opened, _| {
             let report =
                 jobs::judge::check_pages(opened.request, opened.what, opened.source(), opened.prepared, &Silent)?;
-            Ok((report, self.compare_parts(opened)))
+            Ok((report, self.compare_parts(opened), digest_of_pages(opened.source())))
         });
+        self.damage_redo();
         let mut with_ledger = request.clone();
         with_ledger.results.history = Some(self.history.clone());
         with_ledger.keep_parts = Some(self.settings.keep_bytes);
@@ -150,9 +158,11 @@ impl<'f> Nights<'f> {
         let by_change = opened(&with_ledger, |opened, before| {
             let Opened { request, what, input, prepared } = *opened;
             let pages = (opened.source(), prepared);
-            change::check(request, what, (input, before), pages, (&Silent, SystemTime::now()))
+            let resumed = prepared.recovered.is_resumed.then(|| digest_of_pages(opened.source()));
+            let report = change::check(request, what, (input, before), pages, (&Silent, SystemTime::now()))?;
+            Ok((report, resumed))
         });
-        if let Ok((whole, _)) = &whole {
+        if let Ok((whole, ..)) = &whole {
             for _ in 0..self.settings.windows.0 {
                 let request = self.window_request(&request);
                 let window = opened(&request, |opened, _| window(opened));
@@ -160,7 +170,7 @@ impl<'f> Nights<'f> {
                 windows::compare(whole, &window, self.figures).map_err(|verdict| of_state(verdict, "in a window"))?;
             }
         }
-        let ((whole, parts), by_change) = match (whole, by_change) {
+        let ((whole, parts, pages), (by_change, resumed)) = match (whole, by_change) {
             (Ok(whole), Ok(by_change)) => (whole, by_change),
             // A sound chain can always be restored to the end of its last backup.
             (Err(whole), Err(_)) if is_sound && stop.is_none() => return Err(Verdict::Broke(whole.text)),
@@ -174,6 +184,10 @@ impl<'f> Nights<'f> {
                 return Err(Verdict::Differs(format!("whole: {whole}; by change: {by_change}")));
             }
         };
+        if resumed.is_some_and(|resumed| resumed != pages) {
+            return Err(Verdict::Differs("redo that went on from the last proof has made other pages".to_owned()));
+        }
+        self.count(RESUMED, u64::from(resumed.is_some()));
         let kept = parts.map_err(Verdict::Differs)?;
         self.compare(&whole, &by_change, kept)?;
         self.count(WITH_FINDINGS, u64::from(!whole.findings.is_empty()));
@@ -209,6 +223,26 @@ impl<'f> Nights<'f> {
         request.windows.window = Some(Duration::from_secs(3600));
         request.windows.most_ranges = Some(self.settings.windows.1);
         request
+    }
+
+    /// Changes a byte of what was kept of redo, or cuts it off.
+    fn damage_redo(&mut self) {
+        let Some(seed) = self.settings.redo_damage else { return };
+        let mut random = Random::new(seed.wrapping_add(self.states));
+        let entries = std::fs::read_dir(self.history.with_file_name("history.db.parts")).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "redo")) {
+            let Ok(mut bytes) = std::fs::read(&path) else { continue };
+            let at = random.below(bytes.len().max(1));
+            match (random.below(3), bytes.get_mut(at)) {
+                (0, _) => bytes.truncate(at),
+                (1, Some(byte)) => *byte ^= 1 << random.below(8),
+                _ => continue,
+            }
+            if std::fs::write(&path, bytes).is_ok() {
+                self.count("kept pages of redo that were damaged", 1);
+            }
+        }
     }
 
     /// Compares each part of the ledger that would be used with a fresh sweep of its range. Returns the number of parts;
@@ -292,8 +326,22 @@ fn opened<R>(
     let before = change::before(request, &what);
     let hints = change::hints(request, &what, before.as_ref());
     let input = open_hinted(request, &what, &Silent, hints)?;
-    let prepared = prepare(request, &input, &Silent, &what)?;
-    act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())
+    let mut redo = Redo::of(request, before.as_ref(), &input);
+    let prepared = prepare_with(request, &input, &Silent, &what, redo.as_mut())?;
+    let done = act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())?;
+    redo.into_iter().for_each(Redo::commit);
+    Ok(done)
+}
+
+/// A digest of all pages of a database.
+fn digest_of_pages(source: &dyn PageSource) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in source.files() {
+        for page in (0..file.pages).map(|page| PageId::new(file.file_id, page)) {
+            source.read_page(page).map(|bytes| bytes.to_vec()).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 /// Checks a state in a window of time, and records it.
