@@ -15,7 +15,6 @@ use findings::{ByChange, Change, Options, Report};
 use format::page::PAGE_BYTES;
 use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
-use serde::{Deserialize, Serialize};
 use source::backup::{Hints, SetKind, UsedSet};
 use source::{BackupPages, PageSource, storage};
 
@@ -23,9 +22,8 @@ use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::Input;
 use crate::judge::check_pages;
-use crate::keep::parts_beside;
+use crate::ledgers::{Base, ledgers, path_of, redo_beside, remove_oldest};
 use crate::prepare::{Prepared, open, prepare};
-use crate::redo;
 use crate::request::Request;
 use crate::size;
 use crate::spread::evidence::FileIdentity;
@@ -41,23 +39,6 @@ const MOST_HINT_BYTES: u64 = 1 << 30;
 /// A ledger is written anew without the parts that later parts have replaced if it has this many times the parts that the
 /// database has ranges.
 const MOST_KEPT: u64 = 3;
-/// The extension of the file of a ledger.
-const EXTENSION: &str = "ledger";
-
-/// The full backup on which a ledger builds.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Base {
-    /// The GUID of the set.
-    set: String,
-    /// The name of the database.
-    database: String,
-    /// The set for people: its kind, and when it finished.
-    label: String,
-    files: Vec<FileIdentity>,
-    /// The largest size of the ledger.
-    most_bytes: u64,
-}
 
 /// The identities of the files before they are opened, if the check may use or make a ledger.
 pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {
@@ -246,7 +227,7 @@ impl<'a> Opened<'a> {
         let path = path_of(self.history, &self.ledger.base().set);
         // On Windows, a file that is open cannot be removed.
         drop(self);
-        let _ = fs::remove_file(redo::beside(&path));
+        let _ = fs::remove_file(redo_beside(&path));
         fs::remove_file(&path).map(|()| path)
     }
 
@@ -384,11 +365,6 @@ impl<'a> Opened<'a> {
 }
 
 impl Base {
-    /// The largest size of the ledger.
-    pub(crate) fn most_bytes(&self) -> u64 {
-        self.most_bytes
-    }
-
     /// Identifies the full backup. An error says why it cannot be identified.
     fn of(
         full: &UsedSet,
@@ -490,33 +466,6 @@ fn why(error: &PartsError) -> String {
     }
 }
 
-/// Whether there is a ledger of a set.
-pub fn has_ledger(history: &Path, set: &str) -> bool {
-    path_of(history, set).exists()
-}
-
-/// The path of the ledger of a full backup, given the GUID of its set.
-pub fn path_of(history: &Path, set: &str) -> PathBuf {
-    let name: String = set.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
-    parts_beside(history).join(name).with_extension(EXTENSION)
-}
-
-/// The ledgers beside a history, each with the time at which it was changed last and its size.
-fn ledgers(history: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
-    files_of(history, EXTENSION)
-}
-
-/// The files with this extension beside a history, as [`ledgers`].
-fn files_of(history: &Path, extension: &str) -> Vec<(SystemTime, PathBuf, u64)> {
-    let entries = fs::read_dir(parts_beside(history)).into_iter().flatten().flatten();
-    let of_kind = entries.filter(|entry| entry.path().extension().is_some_and(|found| found == extension));
-    let found = of_kind.filter_map(|entry| {
-        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some((metadata.modified().ok()?, entry.path(), metadata.len()))
-    });
-    found.collect()
-}
-
 /// The ledgers beside a history. A file that is no ledger is left out.
 pub fn listed(history: &Path) -> Vec<LedgerRow> {
     let row = |(_, path, _): (SystemTime, PathBuf, u64)| {
@@ -539,27 +488,4 @@ pub fn listed(history: &Path) -> Vec<LedgerRow> {
     let mut rows: Vec<LedgerRow> = ledgers(history).into_iter().filter_map(row).collect();
     rows.sort_by(|one, other| (&one.database, &one.runs, &one.set).cmp(&(&other.database, &other.runs, &other.set)));
     rows
-}
-
-/// Removes the ledgers that were not changed for the longest time, and what was kept of redo beside them, until the rest
-/// need at most `most_bytes`. `current` remains.
-fn remove_oldest(history: &Path, current: &Path, most_bytes: u64) {
-    let mut files = ledgers(history);
-    files.extend(files_of(history, redo::EXTENSION));
-    files.sort();
-    let mut bytes: u64 = files.iter().map(|(.., bytes)| bytes).sum();
-    for (_, path, size) in files.iter().filter(|(_, path, _)| path != current) {
-        if bytes <= most_bytes {
-            break;
-        }
-        if fs::remove_file(path).is_ok() {
-            bytes -= size;
-        }
-        // Without its ledger, what was kept of redo is of no use. It is one of the files, so its size is known.
-        let beside = redo::beside(path);
-        let size = files.iter().find(|(_, path, _)| *path == beside).map_or(0, |(.., size)| *size);
-        if beside != *path && fs::remove_file(beside).is_ok() {
-            bytes -= size;
-        }
-    }
 }

@@ -53,6 +53,7 @@ pub mod input;
 pub mod inventory;
 pub mod judge;
 pub mod keep;
+pub mod ledgers;
 pub mod live;
 pub mod logs;
 pub mod machine;

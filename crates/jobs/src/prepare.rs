@@ -10,7 +10,7 @@ use source::backup::SetChoice;
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::{Input, Reading};
-use crate::redo::Redo;
+use crate::recover::GoingOn;
 use crate::request::{Constraints, Request, RoomOptions};
 use crate::spool::Spool;
 use crate::spread::What;
@@ -50,7 +50,7 @@ pub fn prepare_with<'i>(
     input: &'i Input,
     listener: &dyn check::Progress,
     what: &What<'_>,
-    redo: Option<&mut Redo>,
+    redo: Option<&mut dyn GoingOn>,
 ) -> Result<Prepared<'i>, Failure> {
     let memory = request.recovery.room.memory;
     // The cache for the content of files in object storage also counts toward the grant. Databases that are checked at

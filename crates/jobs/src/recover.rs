@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use catalog::{Boot, Database, Fetched};
 use findings::{RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use format::PageId;
-use log::LogError;
+use log::{Log, LogError};
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
 use source::{PageSource, Snapshot};
@@ -18,7 +18,6 @@ use crate::failure::Failure;
 use crate::folders::names;
 use crate::host::warn;
 use crate::input::{Backups, Input};
-use crate::redo::Redo;
 use crate::request::RecoveryOptions;
 use crate::{logs, size};
 pub use found::{Found, find, open};
@@ -28,6 +27,15 @@ use summary::{not_given, report, summarize, summary_of, unusable};
 
 /// The memory for recovery without `--memory`, in bytes.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
+
+/// Applies the log in backups, and goes on from where an earlier recovery of them stood if that is known.
+pub trait GoingOn {
+    /// Applies the log to the pages of the backups. Returns also whether it went on from an earlier recovery.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the whole log cannot be applied.
+    fn recover(&mut self, backups: &Backups, log: &Log, settings: &Settings) -> Result<(Recovery, bool), Refusal>;
+}
 
 /// The result of recovery.
 #[derive(Default)]
@@ -93,7 +101,7 @@ pub fn of_input<'i>(
     options: &RecoveryOptions,
     database: &Database,
     is_newer: impl FnOnce() -> bool,
-    redo: Option<&mut Redo>,
+    redo: Option<&mut dyn GoingOn>,
 ) -> Result<Outcome<'i>, Failure> {
     match input {
         Input::Files(files) => recover(paths, options, files.as_ref(), database, is_newer),
@@ -198,7 +206,7 @@ pub fn restore<'s>(
     backups: &'s Backups,
     options: &RecoveryOptions,
     database: &Database,
-    redo: Option<&mut Redo>,
+    redo: Option<&mut dyn GoingOn>,
 ) -> Result<Outcome<'s>, Failure> {
     let has_log = backups.log_backups > 0 || backups.stop.is_some();
     let is_in_flight = backups.pages.in_flight().is_some_and(|pages| !pages.is_empty());

@@ -6,7 +6,7 @@
 //! restore; otherwise the log is applied from the differential backup on. The report is the same in both cases.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use format::PageId;
 use log::Log;
@@ -16,16 +16,15 @@ use serde::{Deserialize, Serialize};
 use source::backup::SetKind;
 use sums::HashKey;
 
-use crate::change::{Base, path_of};
 use crate::host::warn;
 use crate::input::{Backups, Input};
+use crate::ledgers::{Base, path_of, redo_beside};
+use crate::recover::{GoingOn, granted};
 use crate::request::Request;
 use crate::spread::Before;
 use crate::spread::evidence::FileIdentity;
 use crate::version::BUILD;
 
-/// The extension of the file beside a ledger.
-pub(crate) const EXTENSION: &str = "redo";
 /// The most pages that are kept, whatever the memory grant: 8 GB.
 const MOST_PAGES: u64 = 1 << 20;
 /// The list of kept pages needs at most this part of the memory grant.
@@ -114,13 +113,13 @@ impl Redo {
             })
             .collect();
         let of_ledger = ledger.metadata().map_or(0, |metadata| metadata.len());
-        let most_bytes = request.keep_parts.unwrap_or_else(|| base.most_bytes());
-        let granted = crate::recover::granted(&request.recovery);
+        let most_bytes = request.keep_parts.unwrap_or_else(|| base.most_bytes);
+        let granted = granted(&request.recovery);
         let room = Room {
             bytes: most_bytes.saturating_sub(of_ledger),
             pages: (granted / GRANT_PER_LIST / BYTES_PER_PAGE).min(MOST_PAGES),
         };
-        let path = beside(&ledger);
+        let path = redo_beside(&ledger);
         let mut this = Self { path, key, room, sets: sets?, former: None, is_ahead: false, ready: None };
         if let Some((file, about)) = this.open() {
             this.is_ahead = about.sets.len() > this.sets.len() && about.sets.starts_with(&this.sets);
@@ -154,17 +153,36 @@ impl Redo {
         (!to.has_failed()).then_some(to)
     }
 
-    /// Applies the log to the pages of the backups: from where an earlier proof stood, or from the start. Returns also
-    /// whether it went on from there.
-    ///
-    /// # Errors
-    /// [`Refusal`] if the whole log cannot be applied.
-    pub(crate) fn recover(
-        &mut self,
-        backups: &Backups,
-        log: &Log,
-        settings: &Settings,
-    ) -> Result<(Recovery, bool), Refusal> {
+    /// Writes what the next proof needs, under a name that does not count yet.
+    fn finish(&mut self, pages: Option<Pages>, recovery: &Recovery, settings: &Settings) {
+        let (Some(Pages(file)), Some(reached)) = (pages, recovery.reached.clone()) else { return };
+        let about = About {
+            build: BUILD.clone(),
+            sets: self.sets.clone(),
+            grant_bytes: settings.grant_bytes,
+            has_version_store: settings.has_version_store,
+            reached,
+        };
+        // Without room, the next proof goes on from an earlier point, or from the differential backup.
+        self.ready = serde_json::to_vec(&about).ok().and_then(|about| file.finish(&about).ok());
+    }
+
+    /// For recovery.
+    pub fn going_on(&mut self) -> &mut dyn GoingOn {
+        self
+    }
+
+    /// Keeps what redo has made. Called when the state was proven by change.
+    pub fn commit(self) {
+        let Self { path, ready: Some(ready), .. } = self else { return };
+        if let Err(error) = ready.commit() {
+            warn(format!("{}: cannot be written: {error}; the next proof applies all of the log", path.display()));
+        }
+    }
+}
+
+impl GoingOn for Redo {
+    fn recover(&mut self, backups: &Backups, log: &Log, settings: &Settings) -> Result<(Recovery, bool), Refusal> {
         if let Some((mut pages, about)) = self.former.take()
             && about.has_version_store == settings.has_version_store
             && let Ok(recovery) = go_on((backups, log), &about.reached, settings, &mut pages)
@@ -183,28 +201,6 @@ impl Redo {
         self.finish(pages, &recovery, settings);
         Ok((recovery, false))
     }
-
-    /// Writes what the next proof needs, under a name that does not count yet.
-    fn finish(&mut self, pages: Option<Pages>, recovery: &Recovery, settings: &Settings) {
-        let (Some(Pages(file)), Some(reached)) = (pages, recovery.reached.clone()) else { return };
-        let about = About {
-            build: BUILD.clone(),
-            sets: self.sets.clone(),
-            grant_bytes: settings.grant_bytes,
-            has_version_store: settings.has_version_store,
-            reached,
-        };
-        // Without room, the next proof goes on from an earlier point, or from the differential backup.
-        self.ready = serde_json::to_vec(&about).ok().and_then(|about| file.finish(&about).ok());
-    }
-
-    /// Keeps what redo has made. Called when the state was proven by change.
-    pub fn commit(self) {
-        let Self { path, ready: Some(ready), .. } = self else { return };
-        if let Err(error) = ready.commit() {
-            warn(format!("{}: cannot be written: {error}; the next proof applies all of the log", path.display()));
-        }
-    }
 }
 
 fn go_on(
@@ -215,9 +211,4 @@ fn go_on(
 ) -> Result<Recovery, Refusal> {
     let analysis = Analysis::after(backups.start, log, reached, settings)?;
     Recovery::keeping(&backups.pages, log, analysis, settings, Some(pages))
-}
-
-/// The file beside a ledger.
-pub(crate) fn beside(ledger: &Path) -> PathBuf {
-    ledger.with_extension(EXTENSION)
 }

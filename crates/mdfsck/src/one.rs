@@ -180,7 +180,8 @@ fn check_from<'o>(
     let (prepared, out, error_log, windowed) = match window {
         None => {
             let mut redo = Redo::of(arguments, kept.as_ref(), &input);
-            let mut prepared = prepare_with(arguments, &input, listener.as_ref(), what, redo.as_mut())?;
+            let mut prepared =
+                prepare_with(arguments, &input, listener.as_ref(), what, redo.as_mut().map(Redo::going_on))?;
             let source = input.pages();
             let out = out(source)?;
             if arguments.estimate_only {

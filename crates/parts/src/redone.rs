@@ -26,11 +26,11 @@ use crate::whole_file::{in_folder, persist};
 const KIND: &[u8; 16] = b"mdfsck redone 1\n";
 /// Number of bytes of a page in the index: its file, its number, its place, its length and its digest.
 const ENTRY_BYTES: usize = 2 + 4 + 8 + 4 + 16;
-/// Memory for a page in the index.
-pub const BYTES_PER_PAGE: u64 = 96;
+/// Memory for a page in the index, and for its entry when the index is written.
+pub const BYTES_PER_PAGE: u64 = 112;
 /// The most bytes of a page, and of what the caller says about the pages.
 const MOST_PAGE_BYTES: u32 = 1 << 20;
-const MOST_ABOUT_BYTES: usize = 1 << 25;
+const MOST_ABOUT_BYTES: usize = 1 << 22;
 
 /// A page: file ID and page number.
 type Id = (u16, u32);
@@ -104,9 +104,13 @@ impl RedoneFile {
         }
         let slots = SLOTS.iter().filter_map(|at| slot(&mut file, *at).ok().flatten());
         let newest = slots.max_by_key(|slot| slot.sequence)?;
+        let most_bytes = room.pages.saturating_mul(ENTRY_BYTES as u64).saturating_add(MOST_ABOUT_BYTES as u64 + 20);
+        if newest.head.bytes > most_bytes {
+            return None;
+        }
         let bytes = span(&mut file, newest.head).ok()?;
         let (own, rest) = bytes.split_first_chunk::<16>()?;
-        if digest(&key, rest) != *own {
+        if digest_of(own) != newest.digest || digest(&key, rest) != *own {
             return None;
         }
         let (about_bytes, rest) = rest.split_first_chunk::<4>()?;
@@ -120,7 +124,10 @@ impl RedoneFile {
         }
         let about = about.to_vec();
         let (path, sequence, waiting) = (path.to_owned(), newest.sequence, Vec::new());
-        Some((Self { path, key, file, temporary: None, pages, sequence, next, waiting, room, has_failed: false }, about))
+        Some((
+            Self { path, key, file, temporary: None, pages, sequence, next, waiting, room, has_failed: false },
+            about,
+        ))
     }
 
     /// The pages, in ascending order.
@@ -215,14 +222,16 @@ impl RedoneFile {
             rest.extend(place.bytes.to_le_bytes());
             rest.extend(place.digest);
         }
-        let bytes = [&digest(&self.key, &rest)[..], &rest].concat();
-        let head = Span { at: self.next, bytes: bytes.len() as u64 };
+        let own = digest(&self.key, &rest);
+        let head = Span { at: self.next, bytes: (own.len() + rest.len()) as u64 };
         if head.end() > self.room.bytes {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.file.seek(SeekFrom::Start(head.at))?;
-        self.file.write_all(&bytes)?;
-        let slot = Slot { sequence: self.sequence + 1, head, digest: digest_of(&bytes) };
+        self.file.write_all(&own)?;
+        self.file.write_all(&rest)?;
+        // The digest in the slot is that of the digest of the index.
+        let slot = Slot { sequence: self.sequence + 1, head, digest: digest_of(&own) };
         Ok(Ready { path: self.path, file: self.file, temporary: self.temporary, slot })
     }
 

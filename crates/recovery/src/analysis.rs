@@ -1,6 +1,8 @@
 //! Reads a log before any page is changed. It finds out whether the log belongs to the database, where redo starts,
 //! which transactions were open at the end of the log, and which pages the log changes.
 
+mod standing;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
@@ -170,7 +172,7 @@ impl Analysis {
     pub fn after(start: RestoreStart, log: &Log, reached: &Reached, settings: &Settings) -> Result<Self, Refusal> {
         let mut this = Self::empty(start.redo_from, start.redo_from, start.from.min(start.redo_from));
         this.is_restore = true;
-        let open = reached.open_after(&mut this).ok_or(Refusal::NotResumed)?;
+        let open = this.go_on_from(reached).ok_or(Refusal::NotResumed)?;
         this.go_on(log, None, (open, settings))?;
         match this.has_bulk {
             // A bulk operation makes earlier pages doubtful too.
@@ -283,12 +285,7 @@ impl Analysis {
         self.oldest_open
     }
 
-    fn record(
-        &mut self,
-        lsn: Lsn,
-        record: &LogRecord<'_>,
-        open: &mut Open,
-    ) -> Result<(), Refusal> {
+    fn record(&mut self, lsn: Lsn, record: &LogRecord<'_>, open: &mut Open) -> Result<(), Refusal> {
         self.end = lsn;
         self.records += u64::from(lsn >= self.redo_from);
         let operation = record.operation();

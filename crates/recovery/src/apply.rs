@@ -14,10 +14,10 @@ use source::{FileChange, PageSource};
 use crate::analysis::{Analysis, each_block};
 use crate::applied::{Applied, NotRecovered};
 use crate::losers::Losers;
+use crate::making::{Maker, Shelf};
 use crate::misfit::Misfit;
 use crate::on_disk::{lsn_on_disk, readable};
 use crate::page::WorkingPage;
-use crate::making::{Maker, Shelf};
 use crate::reached::{Reached, RedonePages};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
@@ -123,7 +123,7 @@ impl Recovery {
         let not_recovered = failed.into_iter().filter(|(page, _)| is_allocated(source, &store, *page));
         applied.not_recovered = not_recovered.map(|(page, why)| NotRecovered { page, why }).collect();
         let can_go_on = is_kept && analysis.is_restore && analysis.until.is_none() && !analysis.has_bulk;
-        let reached = if can_go_on { Reached::of(&analysis) } else { None };
+        let reached = if can_go_on { analysis.reached() } else { None };
         Ok(Self { analysis, applied, store, log_changes: log.changes(), reached })
     }
 }

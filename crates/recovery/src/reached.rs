@@ -6,45 +6,39 @@
 
 use std::io;
 
-use format::log::{LogTime, TransactionId};
 use format::{Lsn, PageId};
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Analysis, Loser, Open};
-
-/// The most open transactions that are kept.
-const MOST_OPEN: usize = 10_000;
-
 /// An LSN as numbers: the virtual log file, the block and the slot.
-type Numbers = (u32, u32, u16);
+pub(crate) type Numbers = (u32, u32, u16);
 
 /// The point in the log that a recovery has reached.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reached {
     /// The LSN from which the log was read, and the LSN from which records were redone.
-    from: Numbers,
-    redo_from: Numbers,
+    pub(crate) from: Numbers,
+    pub(crate) redo_from: Numbers,
     /// The last record.
-    end: Numbers,
-    last_commit: Option<(i32, u32)>,
-    log_bytes: u64,
-    records: u64,
-    open: Vec<OpenTransaction>,
+    pub(crate) end: Numbers,
+    pub(crate) last_commit: Option<(i32, u32)>,
+    pub(crate) log_bytes: u64,
+    pub(crate) records: u64,
+    pub(crate) open: Vec<OpenTransaction>,
 }
 
 /// A transaction that is open at that point.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OpenTransaction {
-    id: (u16, u32),
-    first: Numbers,
-    last: Numbers,
-    needs: Numbers,
-    has_begin: bool,
-    is_structural: bool,
-    is_prepared: bool,
-    made_a_chain: bool,
+pub(crate) struct OpenTransaction {
+    pub(crate) id: (u16, u32),
+    pub(crate) first: Numbers,
+    pub(crate) last: Numbers,
+    pub(crate) needs: Numbers,
+    pub(crate) has_begin: bool,
+    pub(crate) is_structural: bool,
+    pub(crate) is_prepared: bool,
+    pub(crate) made_a_chain: bool,
 }
 
 /// The point from which a recovery goes on.
@@ -73,58 +67,4 @@ pub trait RedonePages {
 
     /// Keeps a page, instead of what an earlier recovery has kept of it.
     fn keep(&mut self, page: PageId, bytes: &[u8]);
-}
-
-impl Reached {
-    /// The point that the reading of a log has reached. `None` if too many transactions are open.
-    pub(crate) fn of(analysis: &Analysis) -> Option<Self> {
-        let open = analysis.losers.iter().map(|(id, loser)| OpenTransaction {
-            id: (id.high, id.low),
-            first: numbers(loser.first),
-            last: numbers(loser.last),
-            needs: numbers(loser.needs),
-            has_begin: loser.has_begin,
-            is_structural: loser.is_structural,
-            is_prepared: loser.is_prepared,
-            made_a_chain: loser.made_a_chain,
-        });
-        (analysis.losers.len() <= MOST_OPEN).then(|| Self {
-            from: numbers(analysis.from),
-            redo_from: numbers(analysis.redo_from),
-            end: numbers(analysis.end),
-            last_commit: analysis.last_commit.map(|time| (time.days, time.ticks)),
-            log_bytes: analysis.log_bytes,
-            records: analysis.records,
-            open: open.collect(),
-        })
-    }
-
-    /// Lets an analysis go on from here. Returns the open transactions; `None` if the analysis is that of other backups.
-    pub(crate) fn open_after(&self, analysis: &mut Analysis) -> Option<Open> {
-        if self.from != numbers(analysis.from) || self.redo_from != numbers(analysis.redo_from) {
-            return None;
-        }
-        let mut open = Open::default();
-        for one in &self.open {
-            let mut loser = Loser::new((lsn(one.first), lsn(one.needs)), one.has_begin);
-            loser.last = lsn(one.last);
-            (loser.is_structural, loser.is_prepared) = (one.is_structural, one.is_prepared);
-            loser.made_a_chain = one.made_a_chain;
-            open.insert(TransactionId { high: one.id.0, low: one.id.1 }, loser);
-        }
-        let after = lsn(self.end);
-        let undo_from = open.values().map(|loser| loser.needs).min().map_or(after, |needs| needs.min(after));
-        (analysis.end, analysis.log_bytes, analysis.records) = (after, self.log_bytes, self.records);
-        analysis.last_commit = self.last_commit.map(|(days, ticks)| LogTime { days, ticks });
-        analysis.resumed = Some(Resumed { after, undo_from: undo_from.max(analysis.from) });
-        Some(open)
-    }
-}
-
-fn numbers(lsn: Lsn) -> Numbers {
-    (lsn.vlf, lsn.block, lsn.slot)
-}
-
-fn lsn((vlf, block, slot): Numbers) -> Lsn {
-    Lsn { vlf, block, slot }
 }

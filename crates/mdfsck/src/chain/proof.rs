@@ -10,6 +10,7 @@ use findings::{Change, Options, Report};
 use jobs::change;
 use jobs::failure::Failure;
 use jobs::input::Input;
+use jobs::ledgers;
 use jobs::prepare::Prepared;
 use jobs::recover;
 use jobs::redo::Redo;
@@ -58,7 +59,7 @@ impl Proof {
         let mut request = self.request.of(paths.clone());
         let has_ledger = sets.first().and_then(|full| full.set.guid.as_deref()).is_some_and(|guid| {
             let history = request.results.history.as_deref();
-            history.is_some_and(|history| change::has_ledger(history, guid))
+            history.is_some_and(|history| ledgers::has_ledger(history, guid))
         });
         if !has_ledger && request.keep_parts.is_none() {
             return Ok(None);
@@ -75,9 +76,10 @@ impl Proof {
         let Some(log) = read(backups.log.as_ref()) else { return Ok(None) };
         let as_stored = catalog::load(&backups.pages);
         let mut redo = Redo::of(&request, before.as_ref(), &input);
-        let recovered = recover::restore(backups, &request.recovery, &as_stored, redo.as_mut())?;
+        let recovered = recover::restore(backups, &request.recovery, &as_stored, redo.as_mut().map(Redo::going_on))?;
         let kept_bytes = recovered.kept_bytes();
-        let database = if recovered.pages.is_some() { catalog::load(recovered.pages_or(&backups.pages)) } else { as_stored };
+        let database =
+            if recovered.pages.is_some() { catalog::load(recovered.pages_or(&backups.pages)) } else { as_stored };
         let options = Options {
             recovery: recovered.summary.clone(),
             memory_bytes: memory.map(|memory| memory.saturating_sub(kept_bytes)),

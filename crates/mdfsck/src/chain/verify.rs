@@ -174,12 +174,11 @@ fn proof_of(proof: &Proof, database: &DatabaseChains, chain: &Chain) -> Option<V
     if chain.omitted > 0 {
         return None;
     }
-    let sets: Vec<ChainSet> = chain.steps.iter().map(|step| database.sets.get(*step).cloned()).collect::<Option<_>>()?;
+    let sets: Vec<ChainSet> =
+        chain.steps.iter().map(|step| database.sets.get(*step).cloned()).collect::<Option<_>>()?;
     // Every block of the log is read, as without a proof.
     let is_sound = |log: &ReadLog| log.fault.is_none();
-    let (report, log) = proof.prove(&sets, |log| {
-        log.map_or(Ok(ReadLog::default()), read).ok().filter(is_sound)
-    })?;
+    let (report, log) = proof.prove(&sets, |log| log.map_or(Ok(ReadLog::default()), read).ok().filter(is_sound))?;
     Some(judge(&report, report.options.recovery.as_ref(), log))
 }
 

@@ -13,7 +13,7 @@ use jobs::failure::Failure;
 use jobs::request::{ProgressKind, Request, Watch};
 use jobs::spread::Spread;
 use jobs::spread::What;
-use jobs::{change, keep};
+use jobs::{keep, ledgers};
 use log::{EndReason, Log, Walk};
 use parts::MOST_ROUNDS;
 use report::log::lsn_text;
@@ -322,7 +322,7 @@ impl<'a> Checker<'a> {
         let before: Vec<&Item> = all.iter().filter(is_before).collect();
         let has_ledger = |one: &Item| {
             let set = one.found.set_guid.as_deref();
-            set.is_some_and(|set| change::has_ledger(&self.watch.history, set))
+            set.is_some_and(|set| ledgers::has_ledger(&self.watch.history, set))
         };
         let full = before.iter().rev().find(|one| one.found.kind == Kind::Full && has_ledger(one));
         let Some(full) = full else { return Ok(None) };

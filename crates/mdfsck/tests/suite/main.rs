@@ -14,6 +14,7 @@ mod log_text;
 mod memory;
 mod moving;
 mod redact;
+mod redo;
 mod restore_chains;
 mod table_statistics;
 mod unusable_logs;

@@ -28,7 +28,8 @@ impl WorkingPage {
     /// The page as bytes.
     pub(crate) fn to_kept(&self) -> Vec<u8> {
         let used = self.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let flags = if self.is_moved { IS_MOVED } else { 0 } | if self.is_header_changed { IS_HEADER_CHANGED } else { 0 };
+        let flags =
+            if self.is_moved { IS_MOVED } else { 0 } | if self.is_header_changed { IS_HEADER_CHANGED } else { 0 };
         let mut kept = Vec::with_capacity(6 + 5 * self.rows.len() + used);
         for number in [flags, self.rows.len() as u16, used as u16] {
             kept.extend(number.to_le_bytes());

@@ -183,7 +183,16 @@ impl Restore {
         let log = BackupLog::new(Arc::clone(&media), labels, &groups);
         let parts = (chosen.bases.as_slice(), &chosen.differential, chosen.logs.as_slice());
         let pages = BackupPages::assemble(media, labels, parts, room)?;
-        Ok(Self { pages, log, from, redo_from, pages_to, log_backups: chosen.logs.len(), bulk, refused: chosen.refused })
+        Ok(Self {
+            pages,
+            log,
+            from,
+            redo_from,
+            pages_to,
+            log_backups: chosen.logs.len(),
+            bulk,
+            refused: chosen.refused,
+        })
     }
 }
 

@@ -229,7 +229,8 @@ impl<'f> Nights<'f> {
     fn damage_redo(&mut self) {
         let Some(seed) = self.settings.redo_damage else { return };
         let mut random = Random::new(seed.wrapping_add(self.states));
-        let entries = std::fs::read_dir(self.history.with_file_name("history.db.parts")).into_iter().flatten().flatten();
+        let entries =
+            std::fs::read_dir(self.history.with_file_name("history.db.parts")).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
         for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "redo")) {
             let Ok(mut bytes) = std::fs::read(&path) else { continue };
@@ -250,7 +251,7 @@ impl<'f> Nights<'f> {
     fn compare_parts(&self, opened: &Opened<'_>) -> Result<Option<u64>, String> {
         let Input::Backups(backups) = opened.input else { return Err("no backup".to_owned()) };
         let full = backups.pages.sets().first().and_then(|set| set.guid.clone());
-        let path = full.map(|guid| change::path_of(&self.history, &guid));
+        let path = full.map(|guid| jobs::ledgers::path_of(&self.history, &guid));
         let Some(path) = path.filter(|path| path.is_file() && backups.pages.sets().len() > 1) else { return Ok(None) };
         let ledger: Ledger<Value> = Ledger::open(&path, &BUILD).map_err(|error| error.to_string())?;
         let options = Options { hash_key: Some(ledger.key()), ..opened.prepared.options.clone() };
@@ -327,7 +328,7 @@ fn opened<R>(
     let hints = change::hints(request, &what, before.as_ref());
     let input = open_hinted(request, &what, &Silent, hints)?;
     let mut redo = Redo::of(request, before.as_ref(), &input);
-    let prepared = prepare_with(request, &input, &Silent, &what, redo.as_mut())?;
+    let prepared = prepare_with(request, &input, &Silent, &what, redo.as_mut().map(Redo::going_on))?;
     let done = act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())?;
     redo.into_iter().for_each(Redo::commit);
     Ok(done)
