@@ -113,7 +113,7 @@ impl Redo {
             })
             .collect();
         let of_ledger = ledger.metadata().map_or(0, |metadata| metadata.len());
-        let most_bytes = request.keep_parts.unwrap_or_else(|| base.most_bytes);
+        let most_bytes = request.keep_parts.unwrap_or(base.most_bytes);
         let granted = granted(&request.recovery);
         let room = Room {
             bytes: most_bytes.saturating_sub(of_ledger),
