@@ -21,13 +21,12 @@ use parts::{KeptRun, Ledger, LedgerContent, PartsError};
 use report::history::LedgerRow;
 use source::backup::{FileSeen, Hints, SetKind, UsedSet};
 use source::{BackupPages, PageSource, SinceBase, storage};
-use twox_hash::XxHash64;
 
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::Input;
 use crate::judge::check_pages;
-use crate::keep::parts_beside;
+use crate::ledgers::{ledgers, path_in_scope, path_of, redo_beside, remove_oldest, scope_name};
 use crate::prepare::{Prepared, open, prepare};
 use crate::request::Request;
 use crate::size;
@@ -49,8 +48,6 @@ const MOST_HINT_BYTES: u64 = 1 << 30;
 /// A ledger is written anew without the parts that later parts have replaced if it has this many times the parts that the
 /// database has ranges.
 const MOST_KEPT: u64 = 3;
-/// The extension of the file of a ledger.
-const EXTENSION: &str = "ledger";
 
 /// The identities of the files before they are opened, if the check may use or make a ledger.
 pub fn before(request: &Request, what: &What<'_>) -> Option<Before> {
@@ -110,9 +107,9 @@ pub fn check(
         let opened = (input, before.zip(request.results.history.as_deref()));
         return planned::merge(request, (merge, planned), opened, (source, prepared), listener);
     }
-    // A whole check opens the files without hints, because opening finds damage too.
+    // A whole check opens the files without hints, because opening finds damage too. It also applies all of the log.
     let whole = || match input {
-        Input::Backups(backups) if backups.pages.is_hinted() => {
+        Input::Backups(backups) if backups.pages.is_hinted() || prepared.recovered.is_resumed => {
             let input = open(request, what, listener)?;
             let prepared = prepare(request, &input, listener, what)?;
             check_pages(request, what, prepared.recovered.pages_or(input.pages()), &prepared, listener)
@@ -259,6 +256,7 @@ impl<'a> Opened<'a> {
         let path = self.path.clone();
         // On Windows, a file that is open cannot be removed.
         drop(self);
+        let _ = fs::remove_file(redo_beside(&path));
         fs::remove_file(&path).map(|()| path)
     }
 
@@ -560,48 +558,6 @@ pub fn in_window<'a>(
     Ok((SinceBase::new(prepared.recovered.pages_or(stored), changed), path_of(history, &set)))
 }
 
-/// Whether there is a ledger of a set.
-pub fn has_ledger(history: &Path, set: &str) -> bool {
-    path_of(history, set).exists()
-}
-
-/// The path of the ledger of a full backup, given the GUID of its set.
-pub fn path_of(history: &Path, set: &str) -> PathBuf {
-    let name: String = set.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').collect();
-    parts_beside(history).join(name).with_extension(EXTENSION)
-}
-
-/// The objects to which windows are confined, as text; empty for the whole database.
-fn scope_name(scope: &Scope) -> String {
-    match scope {
-        Scope::Tables(objects) => {
-            let objects: Vec<String> = objects.iter().map(i32::to_string).collect();
-            format!("tables {}", objects.join(","))
-        }
-        Scope::Filegroup(filegroup) => format!("filegroup {filegroup}"),
-        Scope::Database | Scope::Allocation | Scope::Catalog => String::new(),
-    }
-}
-
-/// The path of the ledger of windows over some objects only. Their sums are of no use to other checks.
-fn path_in_scope(history: &Path, set: &str, scope: &Scope) -> PathBuf {
-    match scope_name(scope) {
-        name if name.is_empty() => path_of(history, set),
-        name => path_of(history, &format!("{set}-{:016x}", XxHash64::oneshot(0, name.as_bytes()))),
-    }
-}
-
-/// The ledgers beside a history, each with the time at which it was changed last and its size.
-fn ledgers(history: &Path) -> Vec<(SystemTime, PathBuf, u64)> {
-    let entries = fs::read_dir(parts_beside(history)).into_iter().flatten().flatten();
-    let of_ledger = entries.filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION));
-    let found = of_ledger.filter_map(|entry| {
-        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some((metadata.modified().ok()?, entry.path(), metadata.len()))
-    });
-    found.collect()
-}
-
 /// The ledgers beside a history. A file that is no ledger is left out.
 pub fn listed(history: &Path) -> Vec<LedgerRow> {
     let row = |(_, path, _): (SystemTime, PathBuf, u64)| {
@@ -627,20 +583,4 @@ pub fn listed(history: &Path) -> Vec<LedgerRow> {
     let mut rows: Vec<LedgerRow> = ledgers(history).into_iter().filter_map(row).collect();
     rows.sort_by(|one, other| (&one.database, &one.runs, &one.set).cmp(&(&other.database, &other.runs, &other.set)));
     rows
-}
-
-/// Removes the ledgers that were not changed for the longest time, until the rest need at most `most_bytes`. `current`
-/// remains.
-fn remove_oldest(history: &Path, current: &Path, most_bytes: u64) {
-    let mut ledgers = ledgers(history);
-    ledgers.sort();
-    let mut bytes: u64 = ledgers.iter().map(|(.., bytes)| bytes).sum();
-    for (_, path, size) in ledgers.iter().filter(|(_, path, _)| path != current) {
-        if bytes <= most_bytes {
-            break;
-        }
-        if fs::remove_file(path).is_ok() {
-            bytes -= size;
-        }
-    }
 }

@@ -33,6 +33,8 @@ pub struct Backups {
     pub start: RestoreStart,
     /// The number of later log backups.
     pub log_backups: usize,
+    /// When the first of them finished that has extents of bulk operations; `None` if none has any.
+    pub bulk: Option<String>,
     /// The point where the restore stops; `None` for the end of the log.
     pub stop: Option<Stop>,
 }
@@ -68,6 +70,7 @@ impl Backups {
             log: log_of(restore.log)?,
             pages: restore.pages,
             log_backups: restore.log_backups,
+            bulk: restore.bulk,
             stop,
         })
     }

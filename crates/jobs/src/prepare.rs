@@ -10,6 +10,7 @@ use source::backup::SetChoice;
 use crate::failure::Failure;
 use crate::host::warn;
 use crate::input::{Input, Reading};
+use crate::recover::GoingOn;
 use crate::request::{Constraints, Request, RoomOptions};
 use crate::spool::Spool;
 use crate::spread::{Spread, What};
@@ -37,6 +38,20 @@ pub fn prepare<'i>(
     listener: &dyn check::Progress,
     what: &What<'_>,
 ) -> Result<Prepared<'i>, Failure> {
+    prepare_with(request, input, listener, what, None)
+}
+
+/// Like [`prepare`], but with what an earlier proof of these backups has kept of redo.
+///
+/// # Errors
+/// If the database cannot be checked with these options.
+pub fn prepare_with<'i>(
+    request: &Request,
+    input: &'i Input,
+    listener: &dyn check::Progress,
+    what: &What<'_>,
+    redo: Option<&mut dyn GoingOn>,
+) -> Result<Prepared<'i>, Failure> {
     let memory = request.recovery.room.memory;
     // The cache for the content of files in object storage also counts toward the grant. Databases that are checked at
     // the same time share this cache.
@@ -56,7 +71,7 @@ pub fn prepare<'i>(
             Some(known) => known.clone(),
             None => audit::of_check(request, !matches!(what.spread, Spread::None), source, &as_stored),
         },
-        |is_newer| recover::of_input(input, &request.paths, &request.recovery, &as_stored, is_newer),
+        |is_newer| recover::of_input(input, &request.paths, &request.recovery, &as_stored, is_newer, redo),
     );
     let mut recovered = recovered?;
     let pages = recovered.pages_or(source);

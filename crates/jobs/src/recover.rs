@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use catalog::{Boot, Database, Fetched};
 use findings::{RecoveryDoubtKind, RecoveryState, RecoverySummary};
 use format::PageId;
-use log::LogError;
+use log::{Log, LogError};
 use recovery::{Analysis, RecoveredPages, Recovery, Refusal, Settings, Stop};
 use report::info::{self, Recovery as Need};
 use source::{PageSource, Snapshot};
@@ -28,6 +28,15 @@ use summary::{not_given, report, summarize, summary_of, unusable};
 /// The memory for recovery without `--memory`, in bytes.
 const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
 
+/// Applies the log in backups, and goes on from where an earlier recovery of them stood if that is known.
+pub trait GoingOn {
+    /// Applies the log to the pages of the backups. Returns also whether it went on from an earlier recovery.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the whole log cannot be applied.
+    fn recover(&mut self, backups: &Backups, log: &Log, settings: &Settings) -> Result<(Recovery, bool), Refusal>;
+}
+
 /// The result of recovery.
 #[derive(Default)]
 pub struct Outcome<'s> {
@@ -36,13 +45,15 @@ pub struct Outcome<'s> {
     /// A summary of recovery. `None` if recovery needed no log, or if no log was found and the files are complete
     /// without it.
     pub summary: Option<RecoverySummary>,
+    /// Whether recovery went on from where an earlier proof stood.
+    pub is_resumed: bool,
 }
 
 impl Outcome<'_> {
     /// The result for data files with pages that are newer than the end of the log. No page is recovered.
     pub fn of_another_moment() -> Self {
         let reason = "pages are newer than the end of the log: data files and log are from different points in time";
-        Self { pages: None, summary: Some(unusable(reason, RecoveryDoubtKind::Log)) }
+        Self { summary: Some(unusable(reason, RecoveryDoubtKind::Log)), ..Self::default() }
     }
 
     /// The pages and the catalog to read. If there are recovered pages, returns these pages and their catalog;
@@ -90,10 +101,11 @@ pub fn of_input<'i>(
     options: &RecoveryOptions,
     database: &Database,
     is_newer: impl FnOnce() -> bool,
+    redo: Option<&mut dyn GoingOn>,
 ) -> Result<Outcome<'i>, Failure> {
     match input {
         Input::Files(files) => recover(paths, options, files.as_ref(), database, is_newer),
-        Input::Backups(backups) => restore(backups, options, database),
+        Input::Backups(backups) => restore(backups, options, database, redo),
     }
 }
 
@@ -122,11 +134,11 @@ pub fn recover<'s>(
     if options.no_log {
         let off = || summary_of(RecoveryState::Off, "--no-log");
         let is_asked = !is_clean || paths.iter().any(|path| logs::is_log(path));
-        return Ok(Outcome { pages: None, summary: is_asked.then(off) });
+        return Ok(Outcome { summary: is_asked.then(off), ..Outcome::default() });
     }
     if source.carved().is_some() {
         let missing = || not_given("--carve finds the pages of data files only, not their log".to_owned());
-        return Ok(Outcome { pages: None, summary: (!is_clean && database.boot.is_some()).then(missing) });
+        return Ok(Outcome { summary: (!is_clean && database.boot.is_some()).then(missing), ..Outcome::default() });
     }
     let is_tempdb = is_tempdb(database);
     if is_tempdb && !paths.iter().any(|path| logs::is_log(path)) {
@@ -145,7 +157,7 @@ pub fn recover<'s>(
             Some(reason) => unusable(&reason, RecoveryDoubtKind::Log),
             None => not_given(logs::not_at_hand(database)),
         };
-        return Ok(Outcome { pages: None, summary: (!is_clean && database.boot.is_some()).then(missing) });
+        return Ok(Outcome { summary: (!is_clean && database.boot.is_some()).then(missing), ..Outcome::default() });
     }
     if let Some(path) = foreign(&logs, source).filter(|_| is_named) {
         return refused(Refusal::OtherDatabase, std::slice::from_ref(path), is_named, is_clean);
@@ -164,7 +176,7 @@ pub fn recover<'s>(
     let summary = summarize(&recovery, is_clean);
     report(&summary, &recovery.applied);
     let pages = (summary.state != RecoveryState::NotNeeded).then(|| RecoveredPages::new(source, recovery));
-    Ok(Outcome { pages, summary: Some(summary) })
+    Ok(Outcome { pages, summary: Some(summary), is_resumed: false })
 }
 
 /// The result for a database snapshot. A snapshot has no log, because SQL Server recovers it when it is created.
@@ -183,8 +195,8 @@ fn of_snapshot(paths: &[PathBuf], snapshot: &Snapshot) -> Result<Outcome<'static
     Ok(Outcome::default())
 }
 
-/// Recovers backups in memory. Applies the log if there are later log backups, if the restore stops at a given point,
-/// or if pages changed while the backup copied them.
+/// Recovers backups in memory. With `redo`, goes on from where an earlier proof of these backups stood. Applies the log if
+/// there are later log backups, if the restore stops at a given point, or if pages changed while the backup copied them.
 ///
 /// # Errors
 ///
@@ -194,6 +206,7 @@ pub fn restore<'s>(
     backups: &'s Backups,
     options: &RecoveryOptions,
     database: &Database,
+    redo: Option<&mut dyn GoingOn>,
 ) -> Result<Outcome<'s>, Failure> {
     let has_log = backups.log_backups > 0 || backups.stop.is_some();
     let is_in_flight = backups.pages.in_flight().is_some_and(|pages| !pages.is_empty());
@@ -204,13 +217,27 @@ pub fn restore<'s>(
         return Ok(Outcome::default());
     }
     if options.no_log {
-        return Ok(Outcome { pages: None, summary: Some(summary_of(RecoveryState::Off, "--no-log")) });
+        return Ok(Outcome { summary: Some(summary_of(RecoveryState::Off, "--no-log")), ..Outcome::default() });
+    }
+    // The log lacks what a bulk operation wrote. A server takes it from extents in the log backup, whose form is not known
+    // from any real file.
+    if let Some(finished) = &backups.bulk {
+        let reason = format!(
+            "the log backup of {finished} has extents that a bulk operation wrote (bulk-logged recovery model); mdfsck cannot \
+             read them"
+        );
+        warn(format!("{reason}; the pages are read as they are before the log backups"));
+        return Ok(Outcome { summary: Some(unusable(&reason, RecoveryDoubtKind::Unsupported)), ..Outcome::default() });
     }
     let settings = settings(options, database);
-    let analysis = Analysis::of_restore(backups.start, log, backups.stop.as_ref(), &settings);
-    let made = analysis.and_then(|analysis| Recovery::new(&backups.pages, log, analysis, &settings));
-    let recovery = match made {
-        Ok(recovery) => recovery,
+    let made = match redo {
+        Some(redo) => redo.recover(backups, log, &settings),
+        None => Analysis::of_restore(backups.start, log, backups.stop.as_ref(), &settings)
+            .and_then(|analysis| Recovery::new(&backups.pages, log, analysis, &settings))
+            .map(|recovery| (recovery, false)),
+    };
+    let (recovery, is_resumed) = match made {
+        Ok(made) => made,
         Err(refusal) if has_log || refusal.least_grant_bytes().is_some() => return Err(not_restored(refusal)),
         Err(Refusal::Temporary(error)) => return Err(not_restored(Refusal::Temporary(error))),
         Err(refusal) => {
@@ -228,7 +255,8 @@ pub fn restore<'s>(
     let summary = summarize(&recovery, true);
     report(&summary, &recovery.applied);
     let is_needed = summary.state != RecoveryState::NotNeeded;
-    Ok(Outcome { pages: is_needed.then(|| RecoveredPages::new(&backups.pages, recovery)), summary: Some(summary) })
+    let pages = is_needed.then(|| RecoveredPages::new(&backups.pages, recovery));
+    Ok(Outcome { pages, summary: Some(summary), is_resumed })
 }
 
 fn not_restored(refusal: Refusal) -> Failure {
@@ -246,9 +274,14 @@ fn not_restored(refusal: Refusal) -> Failure {
     }
 }
 
+/// The memory for recovery, in bytes.
+pub(crate) fn granted(options: &RecoveryOptions) -> u64 {
+    options.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES)
+}
+
 fn settings(options: &RecoveryOptions, database: &Database) -> Settings {
     Settings {
-        grant_bytes: options.room.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
+        grant_bytes: granted(options),
         temp_dir: options.room.temp_dir.clone(),
         has_version_store: database.has_version_store(),
     }
@@ -338,7 +371,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
             // After a clean shutdown, the data files need no log.
             let kind = if is_unsupported(&refusal) { RecoveryDoubtKind::Unsupported } else { RecoveryDoubtKind::Log };
             let summary = (is_named || !is_clean).then(|| unusable(&cause(&refusal), kind));
-            Ok(Outcome { pages: None, summary })
+            Ok(Outcome { summary, ..Outcome::default() })
         }
         Refusal::Log(error) if is_named => Err(error.into()),
         _ if is_named => Err(Failure::usage(format!(
@@ -350,7 +383,7 @@ fn refused<'s>(refusal: Refusal, logs: &[PathBuf], is_named: bool, is_clean: boo
             // The files of a database that was shut down cleanly need no log.
             let summary =
                 (!is_clean).then(|| not_given(format!("the log beside the data files cannot be used: {refusal}")));
-            Ok(Outcome { pages: None, summary })
+            Ok(Outcome { summary, ..Outcome::default() })
         }
     }
 }

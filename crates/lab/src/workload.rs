@@ -70,6 +70,9 @@ pub struct Spec {
     /// Each time this number of user transactions has begun, a DDL statement or a change of the size of the data file
     /// runs. 0 means none.
     pub ddl_each: u64,
+    /// Each log backup of a chain also has this number of extents, as after a bulk operation under the bulk-logged recovery
+    /// model.
+    pub bulk_extents: u32,
 }
 
 impl Default for Spec {
@@ -86,6 +89,7 @@ impl Default for Spec {
             has_checkpoints: true,
             marked_each: 0,
             ddl_each: 0,
+            bulk_extents: 0,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `mdfsck chain`: shows the points in time to which backups can be restored.
 
+mod proof;
 mod verify;
 
 use std::collections::BTreeSet;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use jobs::failure::{Failure, report_read_faults};
 use jobs::folders::MAX_DEPTH;
 use jobs::inventory;
+use jobs::keep;
 use jobs::request::RecoveryOptions;
 use recovery::Stop;
 use report::chains::{Found, script};
@@ -19,6 +21,7 @@ use source::storage::{self, Entry, Kind};
 use crate::cli::ChainArguments;
 use crate::output::{self, Target};
 use crate::speaker::warn;
+use proof::Proof;
 use verify::Verifier;
 
 pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
@@ -36,7 +39,10 @@ pub(crate) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
     let mut chains = backup::chains(&media);
     let recovery = RecoveryOptions::from(&arguments.recovery());
     let stop = arguments.at.as_ref().map(|at| Stop::At(at.time));
-    let verifier = arguments.verify.then_some(Verifier { options: &recovery, stop });
+    let (history, unkept) = keep::usable(arguments.history.as_deref());
+    status |= unkept;
+    let proof = Proof::of(arguments, &recovery, history.as_deref());
+    let verifier = arguments.verify.then_some(Verifier { options: &recovery, stop, proof });
     if let Some(verifier) = &verifier {
         for database in &mut chains {
             status |= take_sound_copies(database, arguments, verifier);
@@ -151,9 +157,13 @@ fn look<'a>(
     }
     for (number, chain) in database.chains.iter().enumerate() {
         let Some(verifier) = verifier else { break };
-        let (judged, bits) = verifier.verify(database, chain, false);
+        let is_newest = Some(number) == database.newest;
+        let (judged, bits) = match is_newest {
+            true => verifier.verify_last(database, chain),
+            false => verifier.verify(database, chain, false),
+        };
         status |= bits;
-        if Some(number) == database.newest {
+        if is_newest {
             let path = |rest: &DatabaseChains| rest.newest().map(|chain| (chain.clone(), false));
             found.detour = verifier.detour(database, (chain, &judged), path);
         }

@@ -70,7 +70,7 @@ pub(crate) fn with_database(
     listener.phase("load", 0);
     let as_stored = catalog::load(source);
     listener.phase("recover", 0);
-    let mut recovered: Outcome<'_> = recover::of_input(&input, &options.paths, &recovery, &as_stored, || false)?;
+    let mut recovered: Outcome<'_> = recover::of_input(&input, &options.paths, &recovery, &as_stored, || false, None)?;
     recovered.keep_at_most(memory::for_recovery(options.recovery.room.memory))?;
     let kept_bytes = recovered.kept_bytes();
     let (pages, database) = recovered.view(source, as_stored);

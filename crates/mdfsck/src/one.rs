@@ -7,13 +7,14 @@ use std::time::{Instant, SystemTime};
 
 use catalog::Database;
 use findings::registry::limits::Limit;
-use findings::{Finding, NotVerified, Report};
+use findings::{Change, Finding, NotVerified, Report};
 use history::InWindow;
 use jobs::ended::Ended;
 use jobs::failure::{Failure, report_faults};
 use jobs::judge::{check_pages, report_changes, status};
 use jobs::live::Live;
-use jobs::prepare::{Prepared, open_hinted, prepare};
+use jobs::prepare::{Prepared, open_hinted, prepare_with};
+use jobs::redo::Redo;
 use jobs::request::Request;
 use jobs::spread::{Before, What};
 use jobs::windows::{self, Windowed};
@@ -179,7 +180,9 @@ fn check_from<'o>(
     let mut page = None;
     let (prepared, out, error_log, windowed) = match window {
         None => {
-            let mut prepared = prepare(arguments, &input, listener.as_ref(), what)?;
+            let mut redo = Redo::of(arguments, kept.as_ref(), &input);
+            let mut prepared =
+                prepare_with(arguments, &input, listener.as_ref(), what, redo.as_mut().map(Redo::going_on))?;
             let source = input.pages();
             let out = out(source)?;
             if arguments.estimate_only {
@@ -200,6 +203,9 @@ fn check_from<'o>(
                 (source, &prepared),
                 (listener.as_ref(), started),
             )?;
+            if let Some(redo) = redo.filter(|_| matches!(report.change, Some(Change::Proven(_)))) {
+                redo.commit();
+            }
             (prepared, out, error_log, Windowed { report, outcome: None })
         }
         Some((length, before)) => {

@@ -11,7 +11,7 @@
 //! the ledger as it was before.
 
 mod compact;
-mod contents;
+pub(crate) mod contents;
 mod groups;
 mod writer;
 
@@ -209,6 +209,13 @@ impl<B: Serialize + DeserializeOwned> Ledger<B> {
         let own = *bytes.first_chunk::<16>()?;
         bytes.drain(..own.len());
         (digest(&HashKey::new(head.key), &bytes) == own).then_some(bytes)
+    }
+
+    /// The key and the base of a ledger of this build, which another process may be using; `None` if there is no such
+    /// ledger.
+    pub fn key_of(path: &Path, build: &str) -> Option<(HashKey, B)> {
+        let (_, head) = head_of::<B>(path, &mut File::open(path).ok()?).ok()?;
+        (head.build == build).then(|| (HashKey::new(head.key), head.base))
     }
 
     /// What is in a ledger, which another process may be using.

@@ -20,6 +20,7 @@ mod ledger;
 mod maps;
 mod plan;
 mod random;
+mod redone;
 mod round;
 mod whole_file;
 
@@ -31,4 +32,5 @@ pub use ids::Ids;
 pub use ledger::{KeptRun, Ledger, LedgerContent};
 pub use maps::{MapsWriter, Piece, maps_path};
 pub use plan::{Image, Plan, PlanId, Task, VERSION};
+pub use redone::{BYTES_PER_PAGE, Ready, RedoneFile, Room};
 pub use round::{MOST_ROUNDS, OpenRound, Round, RoundTask, question_bound_to};

@@ -1,6 +1,8 @@
 //! Reads a log before any page is changed. It finds out whether the log belongs to the database, where redo starts,
 //! which transactions were open at the end of the log, and which pages the log changes.
 
+mod standing;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
@@ -12,6 +14,7 @@ use source::{ExtentSet, PageSource};
 
 use crate::log_damage::LogDamage;
 use crate::order::{Known, LogOrder};
+use crate::reached::{Reached, Resumed};
 use crate::refusal::{MAX_OPEN, Refusal};
 use crate::settings::Settings;
 use crate::start::Start;
@@ -22,6 +25,9 @@ use crate::stop::{Search, Stop};
 const PAGE_ENTRY_BYTES: usize = 64;
 /// Memory in bytes per open transaction.
 const OPEN_BYTES: usize = 128;
+
+/// The transactions that are open.
+pub(crate) type Open = HashMap<TransactionId, Loser, RandomState>;
 
 /// A transaction that was open at the end of the log.
 #[derive(Clone, Debug)]
@@ -36,6 +42,11 @@ pub(crate) struct Loser {
     pub(crate) is_prepared: bool,
     /// Whether the transaction created an allocation chain; no record names the extents of such a chain.
     pub(crate) made_a_chain: bool,
+    /// The LSN of the transaction's first record that was read.
+    pub(crate) first: Lsn,
+    /// An LSN at or before the first record of every transaction that was open when this one began. Reading from here
+    /// shows all that undoing this transaction needs.
+    pub(crate) needs: Lsn,
 }
 
 /// The points in the log at which a restore starts to read and starts to redo.
@@ -87,6 +98,12 @@ pub struct Analysis {
     pub has_bulk: bool,
     /// Whether the pages come from a backup.
     pub(crate) is_restore: bool,
+    /// The point from which this recovery goes on, if an earlier one has read the log up to there.
+    pub(crate) resumed: Option<Resumed>,
+    /// An LSN at or before the first record of every open transaction, and the number of transactions that began since
+    /// it was found.
+    oldest_open: Lsn,
+    begun_since: usize,
 }
 
 impl Analysis {
@@ -146,7 +163,37 @@ impl Analysis {
             named: ExtentSet::default(),
             has_bulk: false,
             is_restore: false,
+            resumed: None,
+            oldest_open: from,
+            begun_since: usize::MAX,
         }
+    }
+
+    /// Reads the log of a restore after the point that an earlier recovery has reached.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] if the log does not go on from there; the whole log must then be read.
+    pub fn after(start: RestoreStart, log: &Log, reached: &Reached, settings: &Settings) -> Result<Self, Refusal> {
+        let mut this = Self::empty(start.redo_from, start.redo_from, start.from.min(start.redo_from));
+        this.is_restore = true;
+        let open = this.go_on_from(reached).ok_or(Refusal::NotResumed)?;
+        this.go_on(log, None, (open, settings))?;
+        match this.has_bulk {
+            // A bulk operation makes earlier pages doubtful too.
+            true => Err(Refusal::NotResumed),
+            false => Ok(this),
+        }
+    }
+
+    /// The LSN from which the records of open transactions are read.
+    pub(crate) fn undo_from(&self) -> Lsn {
+        self.resumed.map_or(self.from, |resumed| resumed.undo_from)
+    }
+
+    /// Whether an earlier recovery has redone the record with this LSN.
+    pub(crate) fn is_done(&self, lsn: Lsn) -> bool {
+        self.resumed.is_some_and(|resumed| lsn <= resumed.after)
     }
 
     /// Whether recovery includes the record with this LSN.
@@ -164,18 +211,29 @@ impl Analysis {
         self.losers.len()
     }
 
-    fn read(&mut self, log: &Log, mut search: Option<Search<'_>>, settings: &Settings) -> Result<(), Refusal> {
-        let mut open: HashMap<TransactionId, Loser, RandomState> = HashMap::default();
-        let (from, redo_from, checkpoint) = (self.from, self.redo_from, self.checkpoint);
+    fn read(&mut self, log: &Log, search: Option<Search<'_>>, settings: &Settings) -> Result<(), Refusal> {
+        self.go_on(log, search, (Open::default(), settings))
+    }
+
+    fn go_on(
+        &mut self,
+        log: &Log,
+        mut search: Option<Search<'_>>,
+        (mut open, settings): (Open, &Settings),
+    ) -> Result<(), Refusal> {
+        let (redo_from, checkpoint, after) = (self.redo_from, self.checkpoint, self.resumed.map(|own| own.after));
+        // The block that was read last is read again: it shows that the next block follows it.
+        let from = after.unwrap_or(self.from);
+        let is_read = |lsn: Lsn| lsn >= from && Some(lsn) != after;
         let mut reaches_checkpoint = false;
-        let end = each_block(log, self.from, None, |block| {
+        let end = each_block(log, from, None, |block| {
             if block.is_encrypted() && block.record_count() > 0 {
                 return Err(Refusal::Encrypted);
             }
-            if block.first_lsn() >= redo_from {
+            if block.first_lsn() >= redo_from && after.is_none_or(|after| block.first_lsn() > after) {
                 self.log_bytes += block.size() as u64;
             }
-            for (lsn, record) in block.records().filter(|(lsn, _)| *lsn >= from) {
+            for (lsn, record) in block.records().filter(|(lsn, _)| is_read(*lsn)) {
                 reaches_checkpoint |= lsn >= checkpoint;
                 if let Some(search) = &mut search {
                     self.until = search.decide(lsn, &record)?;
@@ -221,12 +279,18 @@ impl Analysis {
         Ok(())
     }
 
-    fn record(
-        &mut self,
-        lsn: Lsn,
-        record: &LogRecord<'_>,
-        open: &mut HashMap<TransactionId, Loser, RandomState>,
-    ) -> Result<(), Refusal> {
+    /// An LSN at or before the first record of every open transaction. It is searched for again only when as many
+    /// transactions have begun as are open, so that the search takes constant time per transaction.
+    fn oldest_of(&mut self, open: &Open, lsn: Lsn) -> Lsn {
+        if self.begun_since >= open.len() {
+            self.oldest_open = open.values().map(|loser| loser.first).min().unwrap_or(lsn);
+            self.begun_since = 0;
+        }
+        self.begun_since += 1;
+        self.oldest_open
+    }
+
+    fn record(&mut self, lsn: Lsn, record: &LogRecord<'_>, open: &mut Open) -> Result<(), Refusal> {
         self.end = lsn;
         self.records += u64::from(lsn >= self.redo_from);
         let operation = record.operation();
@@ -259,17 +323,11 @@ impl Analysis {
                     return Err(Refusal::TooManyTransactions);
                 }
                 let begins = operation == Operation::BEGIN_XACT;
-                let fresh = Loser {
-                    last: lsn,
-                    has_begin: begins,
-                    is_structural: false,
-                    is_prepared: false,
-                    made_a_chain: false,
-                };
-                if begins {
-                    open.insert(id, fresh.clone());
+                if begins || !open.contains_key(&id) {
+                    let needs = self.oldest_of(open, lsn);
+                    open.insert(id, Loser::new((lsn, needs), begins));
                 }
-                let loser = open.entry(id).or_insert(fresh);
+                let Some(loser) = open.get_mut(&id) else { return Ok(()) };
                 loser.last = lsn;
                 loser.is_prepared |= operation == Operation::PREP_XACT;
                 loser.made_a_chain |= operation == Operation::CREATE_ALLOCCHAIN;
@@ -277,6 +335,20 @@ impl Analysis {
             }
         }
         Ok(())
+    }
+}
+
+impl Loser {
+    pub(crate) fn new((first, needs): (Lsn, Lsn), has_begin: bool) -> Self {
+        Self {
+            last: first,
+            has_begin,
+            is_structural: false,
+            is_prepared: false,
+            made_a_chain: false,
+            first,
+            needs: needs.min(first),
+        }
     }
 }
 

@@ -5,8 +5,6 @@ use std::ops::ControlFlow;
 
 use foldhash::fast::RandomState;
 use format::allocation::{PFS_PAGES, PfsByte, pfs_page_of};
-use format::log::LogRecord;
-use format::log::change::Change;
 use format::page::{HEADER_BYTES, page_flags};
 use format::protection::seal;
 use format::{Lsn, Page, PageBytes, PageId, PageType};
@@ -15,15 +13,15 @@ use source::{FileChange, PageSource};
 
 use crate::analysis::{Analysis, each_block};
 use crate::applied::{Applied, NotRecovered};
-use crate::layout::fullness;
 use crate::losers::Losers;
+use crate::making::{Maker, Shelf};
 use crate::misfit::Misfit;
-use crate::on_disk::{lsn_on_disk, on_disk, readable};
+use crate::on_disk::{lsn_on_disk, readable};
 use crate::page::WorkingPage;
+use crate::reached::{Reached, RedonePages};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::store::{PageStore, PageWork, RecordStore};
-use crate::undo::Undo;
 
 /// The most steps for tracking moved rows of open transactions, in total. This number of steps takes about half a
 /// minute.
@@ -31,8 +29,6 @@ const MAX_STEPS: u64 = 1 << 28;
 /// The maximum number of pages with an LSN after the end of the log that recovery remembers. If one of these pages is
 /// allocated, the recovery is refused.
 const MAX_NEWER: usize = 10_000;
-/// The context number of bulk operations in log records.
-const BULK: u8 = 29;
 
 /// A finished recovery.
 pub struct Recovery {
@@ -43,6 +39,8 @@ pub struct Recovery {
     pub(crate) store: PageStore,
     /// The log files that changed while they were read.
     pub(crate) log_changes: Vec<FileChange>,
+    /// The point from which a later recovery can go on, if all pages that redo has made were kept.
+    pub reached: Option<Reached>,
 }
 
 impl Recovery {
@@ -53,17 +51,31 @@ impl Recovery {
     /// [`Refusal`] if the log cannot be read a second time, a temporary file fails, or the memory grant is too small.
     /// Also if later changes moved the rows of open transactions too often, or if the data files are newer than the
     /// log.
-    pub fn new(
+    pub fn new(source: &dyn PageSource, log: &Log, analysis: Analysis, settings: &Settings) -> Result<Self, Refusal> {
+        Self::keeping(source, log, analysis, settings, None)
+    }
+
+    /// Recovers the pages like [`Self::new`], and keeps what redo makes of them in `kept`. If the analysis goes on from
+    /// where an earlier recovery stood, begins with the pages that this recovery has kept there.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] as for [`Self::new`]. If the analysis goes on from an earlier recovery, each error means only that the
+    /// whole log must be read.
+    pub fn keeping<'k>(
         source: &dyn PageSource,
         log: &Log,
         mut analysis: Analysis,
         settings: &Settings,
+        kept: Option<&'k mut (dyn RedonePages + 'k)>,
     ) -> Result<Self, Refusal> {
         let mut applied = Applied::default();
+        let shelf = Shelf { is_resumed: analysis.resumed.is_some(), is_whole: true, kept };
         // Without the table of pages, the records of all pages are sorted. The LSN of each page then shows which
         // changes the page lacks.
         let mut lacking = analysis.pages.take();
-        let mut newer = lacking.as_mut().map(|lacking| keep_lacking(source, lacking, analysis.end)).unwrap_or_default();
+        let mut newer =
+            lacking.as_mut().map(|lacking| keep_lacking(source, &shelf, lacking, analysis.end)).unwrap_or_default();
         let mut records = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
         let mut losers = Losers::of(&analysis.losers, settings.undo_bytes());
         keep_records(
@@ -84,68 +96,39 @@ impl Recovery {
         losers.plan(settings.has_version_store, &mut applied);
         let heaps = losers.heap_pages();
         let not_recovered = std::mem::take(&mut applied.not_recovered).into_iter();
-        let mut failed: BTreeMap<PageId, Misfit> =
-            not_recovered.map(|NotRecovered { page, why }| (page, why)).collect();
+        let failed: BTreeMap<PageId, Misfit> = not_recovered.map(|NotRecovered { page, why }| (page, why)).collect();
         let mut undo = RecordStore::new(settings.temp_dir.clone(), settings.record_bytes());
         losers.collect(log, &failed, &mut undo, settings.undo_bytes())?;
         drop(losers);
-        let (mut redo, mut undo) = (records.into_sorted()?, undo.into_sorted()?);
         let mut store = PageStore::new(settings.temp_dir.clone(), settings.page_bytes());
-        let mut to_fill = heaps.iter().copied().peekable();
-        let mut filled: BTreeMap<PageId, u8> = BTreeMap::new();
-        loop {
-            let to_redo = redo.next_page()?;
-            let next = [to_redo, undo.next_page()?, to_fill.peek().copied()];
-            let Some(page) = next.into_iter().flatten().min() else { break };
-            to_fill.next_if_eq(&page);
-            let mut making = Making::new(source, page, &analysis);
-            let mut is_changed = false;
-            // Like the table of pages, this test considers only pages that the log changes after the start of redo.
-            let is_newer = lacking.is_none() && to_redo == Some(page) && making.stored_lsn > analysis.end;
-            if is_newer && newer.len() < MAX_NEWER {
-                newer.push((page, making.stored_lsn));
+        shelf.put_all(&analysis, &mut store)?;
+        let mut maker = Maker { source, analysis: &analysis, heaps, store, failed, filled: BTreeMap::new(), shelf };
+        // Like the table of pages, this test considers only pages that the log changes after the start of redo.
+        let finds_newer = lacking.is_none();
+        maker.make_all(records.into_sorted()?, undo.into_sorted()?, |page, lsn| {
+            if finds_newer && newer.len() < MAX_NEWER {
+                newer.push((page, lsn));
             }
-            while let Some((lsn, bytes)) = redo.next_of(page)? {
-                is_changed |= making.redo(lsn, &LogRecord::new(bytes));
-            }
-            making.end_redo();
-            while let Some((_, bytes)) = undo.next_of(page)? {
-                making.take_back(bytes);
-                is_changed = true;
-            }
-            // The stored page already contains the changes of all its records.
-            if !is_changed && !heaps.contains(&page) {
-                continue;
-            }
-            let work = making.work;
-            match making.finish() {
-                Ok(bytes) => {
-                    store.put(page, &bytes, work)?;
-                    applied.records += u64::from(work.redone);
-                    filled.extend(heaps.contains(&page).then(|| fullness(&bytes)).flatten().map(|class| (page, class)));
-                }
-                // The page was loaded only to compute its fullness, so it is already in its recovered state.
-                Err(_) if !is_changed => {}
-                Err(why) => {
-                    failed.insert(page, why);
-                }
-            }
-        }
+        })?;
+        let Maker { mut store, failed, filled, shelf, .. } = maker;
         set_fullness(source, &mut store, &filled)?;
         store.finish()?;
+        let is_kept = shelf.is_whole && shelf.kept.is_some() && newer.is_empty();
         // A free page that is newer than the log proves nothing, because its content may come from another database.
         let newer = newer.into_iter().find(|(page, _)| is_allocated(source, &store, *page));
         if let Some((page, lsn)) = newer.or_else(|| newer_again(source, &store, analysis.end)) {
             return Err(Refusal::FilesNewer { page, lsn, end: analysis.end });
         }
-        applied.pages = store.pages().len() as u64;
+        (applied.pages, applied.records) = (store.pages().len() as u64, store.redone());
         let not_recovered = failed.into_iter().filter(|(page, _)| is_allocated(source, &store, *page));
         applied.not_recovered = not_recovered.map(|(page, why)| NotRecovered { page, why }).collect();
-        Ok(Self { analysis, applied, store, log_changes: log.changes() })
+        let can_go_on = is_kept && analysis.is_restore && analysis.until.is_none() && !analysis.has_bulk;
+        let reached = if can_go_on { analysis.reached() } else { None };
+        Ok(Self { analysis, applied, store, log_changes: log.changes(), reached })
     }
 }
 
-/// Reads the log from the start of recovery: tracks the changes of open transactions in `losers`, and keeps the records
+/// Reads the log from the start of recovery, or from where an earlier recovery stood: tracks the changes of open transactions in `losers`, and keeps the records
 /// of changes that `is_lacking` a page, given with the LSN of the change.
 fn keep_records(
     log: &Log,
@@ -154,13 +137,14 @@ fn keep_records(
     losers: &mut Losers<'_>,
     records: &mut RecordStore,
 ) -> Result<(), Refusal> {
-    each_block(log, analysis.from, analysis.until, |block| {
+    each_block(log, analysis.undo_from(), analysis.until, |block| {
         if losers.steps > MAX_STEPS {
             return Err(Refusal::TooEntangled);
         }
         for (lsn, record) in block.records().filter(|(lsn, _)| analysis.includes(*lsn)) {
             losers.record(lsn, &record);
-            let Some(change) = record.on_page().filter(|_| lsn >= analysis.redo_from) else { continue };
+            let is_redone = lsn >= analysis.redo_from && !analysis.is_done(lsn);
+            let Some(change) = record.on_page().filter(|_| is_redone) else { continue };
             if is_lacking(change.page, lsn) {
                 records.push((change.page, lsn), record.bytes())?;
             }
@@ -267,6 +251,7 @@ impl Recovery {
 /// of the log.
 fn keep_lacking(
     source: &dyn PageSource,
+    shelf: &Shelf<'_>,
     pages: &mut HashMap<PageId, Lsn, RandomState>,
     end: Lsn,
 ) -> Vec<(PageId, Lsn)> {
@@ -276,6 +261,11 @@ fn keep_lacking(
     order.sort_unstable();
     let mut newer = Vec::new();
     for page in order {
+        // A page that was made up to an earlier end of the log lacks all later changes.
+        if shelf.has(page) {
+            pages.insert(page, Lsn::default());
+            continue;
+        }
         let lsn = source.read_page(page).map(|bytes| lsn_on_disk(page, &bytes)).unwrap_or_default();
         if lsn > end && newer.len() < MAX_NEWER {
             newer.push((page, lsn));
@@ -287,102 +277,6 @@ fn keep_lacking(
         }
     }
     newer
-}
-
-/// A page during its recovery.
-struct Making {
-    id: PageId,
-    /// The LSN of the stored page; zero if the page cannot be read.
-    stored_lsn: Lsn,
-    /// The current state of the page, or the reason why it cannot be used. A FORMAT_PAGE record may still create the
-    /// page.
-    page: Result<WorkingPage, Misfit>,
-    /// The reason why the page cannot be recovered; `None` if no record has failed so far. Only the first reason is
-    /// kept.
-    misfit: Option<Misfit>,
-    work: PageWork,
-    has_bulk: bool,
-    /// Whether a bulk operation may have filled the page and not logged its rows.
-    is_bulk: bool,
-}
-
-impl Making {
-    fn new(source: &dyn PageSource, id: PageId, analysis: &Analysis) -> Self {
-        let has_bulk = analysis.has_bulk;
-        let stored = if source.contains(id) { source.read_page(id) } else { None };
-        // The files may have grown after the backup, so the page may be beyond the end of its file.
-        let is_new = analysis.is_restore && source.file(id.file).is_some_and(|file| id.page >= file.pages);
-        let stored_lsn = stored.as_ref().map(|stored| lsn_on_disk(id, stored)).unwrap_or_default();
-        let (page, misfit) = match stored {
-            Some(stored) => (on_disk(id, &stored), None),
-            None if is_new => (Err(Misfit::PageDamaged), None),
-            None => (Err(Misfit::NotThere), Some(Misfit::NotThere)),
-        };
-        Self { id, stored_lsn, page, misfit, work: PageWork::default(), has_bulk, is_bulk: false }
-    }
-
-    /// Applies a record, unless the page already contains its change. Returns whether the page lacked the change.
-    fn redo(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> bool {
-        if self.stored_lsn >= lsn || self.page.as_ref().is_ok_and(|page| page.lsn() >= lsn) {
-            return false;
-        }
-        if self.misfit.is_none() {
-            self.misfit = self.apply(lsn, record).err();
-        }
-        true
-    }
-
-    fn apply(&mut self, lsn: Lsn, record: &LogRecord<'_>) -> Result<(), Misfit> {
-        let (Some(place), Some(change)) = (record.on_page(), record.change()) else {
-            return Err(Misfit::RecordUnknown);
-        };
-        if let Change::Format(new) = &change {
-            self.page = WorkingPage::format(self.id, (place.index_id, place.object_id), new);
-            self.is_bulk = self.has_bulk || record.context() == BULK;
-        } else if let Ok(page) = &mut self.page {
-            if page.lsn() != place.page_lsn {
-                return Err(Misfit::OtherMoment);
-            }
-            page.redo(place.slot, record.context(), &change)?;
-        }
-        if let Ok(page) = &mut self.page {
-            page.set_lsn(lsn);
-            self.work.redone += 1;
-        }
-        Ok(())
-    }
-
-    /// Ends the redo of this page. Must be called after the last redo record and before any undo.
-    fn end_redo(&mut self) {
-        let lacks_rows = self.is_bulk && self.page.as_ref().is_ok_and(WorkingPage::is_empty);
-        if self.misfit.is_none() && lacks_rows {
-            self.misfit = Some(Misfit::BulkRows);
-        }
-    }
-
-    /// Undoes a change of an open transaction. Changes must be undone from the latest to the earliest.
-    fn take_back(&mut self, undo: &[u8]) {
-        if self.misfit.is_none()
-            && let Ok(page) = &mut self.page
-        {
-            self.misfit = take_back(page, undo).err();
-            self.work.undone += 1;
-        }
-    }
-
-    /// Writes the rows and the checksum into the bytes of the page.
-    fn finish(self) -> Result<Box<PageBytes>, Misfit> {
-        match self.misfit {
-            Some(misfit) => Err(misfit),
-            None => self.page?.finish(),
-        }
-    }
-}
-
-fn take_back(page: &mut WorkingPage, undo: &[u8]) -> Result<(), Misfit> {
-    let undo = Undo::read(undo).ok_or(Misfit::RecordUnknown)?;
-    let change = undo.record.change().ok_or(Misfit::RecordUnknown)?;
-    page.undo(undo.slot, undo.record.context(), &change, &undo.moved_rows(), undo.as_a_whole)
 }
 
 /// Whether a page is allocated after recovery, according to its PFS page. Also true if the PFS page cannot be read.

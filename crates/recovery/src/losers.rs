@@ -154,7 +154,8 @@ impl<'a> Losers<'a> {
         if matches!(record.operation(), Operation::COMMIT_XACT | Operation::ABORT_XACT) {
             self.inserted.remove(&id);
         }
-        let loser = self.losers.get(&id);
+        // An earlier transaction may have had the same ID.
+        let loser = self.losers.get(&id).filter(|loser| lsn >= loser.first);
         // A structural transaction is undone as a whole. Its undo returns all rows to their places, so its moves are
         // not tracked.
         if loser.is_none_or(|loser| !loser.is_structural) {
@@ -435,13 +436,7 @@ mod tests {
     fn beyond_the_memory_records_are_only_counted() {
         let bytes = record();
         let record = LogRecord::new(&bytes);
-        let lost = Loser {
-            last: Lsn::default(),
-            has_begin: true,
-            is_structural: false,
-            is_prepared: false,
-            made_a_chain: false,
-        };
+        let lost = Loser::new((Lsn::default(), Lsn::default()), true);
         let losers: BTreeMap<TransactionId, Loser> = [(record.transaction(), lost)].into();
         let mut found = Losers::of(&losers, 100 * RECORD_BYTES);
         for block in 1..=1000 {
@@ -460,8 +455,7 @@ mod tests {
             begin[0x16] = 128;
             let links = |block: u32| [&plain[..4], &lsn(block).bytes(), &plain[14..]].concat();
             let id = LogRecord::new(&plain).transaction();
-            let lost =
-                Loser { last: lsn(3), has_begin: true, is_structural: false, is_prepared: false, made_a_chain: false };
+            let lost = Loser { last: lsn(3), ..Loser::new((lsn(1), lsn(1)), true) };
             let losers: BTreeMap<TransactionId, Loser> = [(id, lost)].into();
             let mut found = Losers::of(&losers, 100 * RECORD_BYTES);
             for (block, bytes) in (1..).zip([begin, links(1), links(named)]) {

@@ -5,6 +5,8 @@
 //! all rows get new offsets; otherwise, the rows keep their offsets. The records of allocation maps always keep their
 //! offsets.
 
+mod kept;
+
 use format::allocation::INTERVAL_PAGES;
 use format::fields::{Structure, offset};
 use format::log::change::{Change, NewPage, Piece};
@@ -603,7 +605,7 @@ mod tests {
     const PAGE: PageId = PageId::new(1, 100);
 
     /// A page of this type with one row.
-    fn with_row(kind: PageType, pminlen: u16, row: &[u8]) -> WorkingPage {
+    pub(super) fn with_row(kind: PageType, pminlen: u16, row: &[u8]) -> WorkingPage {
         let none = PageId::NONE;
         let new = NewPage { kind: kind as u8, level: 0, previous: none, next: none, pminlen, start: &[], end: &[] };
         let mut page = WorkingPage::format(PAGE, (1, 7), &new).unwrap();
@@ -613,7 +615,7 @@ mod tests {
     }
 
     /// A table row with one column of four bytes and the status bit for a version tag.
-    const TAGGED: [u8; 11] = [0x50, 0, 8, 0, 9, 9, 9, 9, 1, 0, 0];
+    pub(super) const TAGGED: [u8; 11] = [0x50, 0, 8, 0, 9, 9, 9, 9, 1, 0, 0];
 
     #[test]
     fn a_change_that_reaches_into_the_version_tag_is_taken_back_whatever_the_tag_is() {

@@ -127,6 +127,9 @@ pub enum Refusal {
     /// More transactions were open than can be tracked.
     #[error("more than {MAX_OPEN} transactions were open at the same time")]
     TooManyTransactions,
+    /// The recovery cannot go on from where an earlier one stood: the whole log must be read.
+    #[error("the recovery cannot go on from where an earlier one stood")]
+    NotResumed,
     /// A temporary file failed.
     #[error("a temporary file failed: {0}")]
     Temporary(#[from] std::io::Error),

@@ -298,6 +298,18 @@ impl PageStore {
         }
     }
 
+    /// Replaces the numbers of changes on a page that was added before.
+    pub(crate) fn set_work(&mut self, page: PageId, work: PageWork) {
+        if let Some(stored) = self.position(page).ok().and_then(|at| self.pages.get_mut(at)) {
+            stored.work = work;
+        }
+    }
+
+    /// The number of changes that were redone on all pages.
+    pub(crate) fn redone(&self) -> u64 {
+        self.pages.iter().map(|stored| u64::from(stored.work.redone)).sum()
+    }
+
     /// The memory chunk that contains the page at byte position `at`, and the offset of the page in this chunk. `None`
     /// if the page is in the file.
     fn in_memory(&self, at: usize) -> Option<(usize, usize)> {

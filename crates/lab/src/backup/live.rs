@@ -21,8 +21,9 @@ pub(crate) enum LiveKind {
     Full,
     /// The extents that changed since the full backup, each as file ID and extent number.
     Differential(Vec<(u16, u32)>),
-    /// Only the log.
-    Log,
+    /// The log. After a bulk operation under the bulk-logged recovery model, also the extents that it wrote, each as file ID
+    /// and extent number.
+    Log(Vec<(u16, u32)>),
 }
 
 /// A backup set of a database in use.
@@ -80,14 +81,14 @@ pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<
     let extents = match &set.kind {
         LiveKind::Full => origin.in_use()?,
         LiveKind::Differential(changed) => origin.with_first(changed),
-        LiveKind::Log => Vec::new(),
+        LiveKind::Log(extents) => extents.clone(),
     };
-    if let LiveKind::Log = set.kind {
+    if let LiveKind::Log(_) = set.kind {
         (facts.letter, facts.name) = (b'L', format!("{}-Transaction Log Backup", facts.database));
     }
     let verify = origin.boot()?.verify;
-    let regions = match set.kind {
-        LiveKind::Log => Vec::new(),
+    let regions = match &set.kind {
+        LiveKind::Log(extents) if extents.is_empty() => Vec::new(),
         _ => vec![deal(&extents, facts.stripes, u64::from(set.step))],
     };
     let content = Content {
@@ -101,7 +102,7 @@ pub(crate) fn write(set: &LiveSet<'_>, folder: &Path, name: &str) -> Result<Vec<
     let (device, container) = if set.compressed { (LARGE, Some(Container::Version2)) } else { (SMALL, None) };
     let changes = Changes { verify, ..Changes::default() };
     let mut prepared = [Prepared { origin, facts, content, changes }];
-    let ending = if let LiveKind::Log = set.kind { "trn" } else { "bak" };
+    let ending = if let LiveKind::Log(_) = set.kind { "trn" } else { "bak" };
     let mut written = Vec::new();
     for stripe in 0..set.stripes.max(1) {
         let path = match set.stripes {

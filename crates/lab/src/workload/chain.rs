@@ -226,7 +226,7 @@ impl Workload {
             let files = self.base.write_files(&copied.pages, work.path())?;
             spoil(sets.len(), kind, &files).map_err(|source| LabError::Io { path: work.path().to_owned(), source })?;
             let set = LiveSet {
-                kind: copied.kind,
+                kind: if kind == SetKind::Log { self.log_with_bulk() } else { copied.kind },
                 files: &files,
                 step,
                 base,
@@ -256,6 +256,11 @@ impl Workload {
         }
         tables.extend(engine.tables[tables.len()..].iter().map(TableState::without_rows));
         Ok(Chain { snapshots, sets, tables, commits: engine.commits })
+    }
+
+    /// A log backup with the extents of bulk operations.
+    fn log_with_bulk(&self) -> LiveKind {
+        LiveKind::Log((1..=self.spec.bulk_extents).map(|extent| (1, extent)).collect())
     }
 
     /// Writes the files as they are on disk at this moment, of which the server may have written any changed pages.
@@ -339,7 +344,7 @@ impl Engine<'_> {
             let log = (blocks, parts);
             self.log_backed_up = Some(last);
             return Ok(Copied {
-                kind: LiveKind::Log,
+                kind: LiveKind::Log(Vec::new()),
                 pages: self.pool.disk().to_vec(),
                 lsns: (first, self.checkpoint, last),
                 log,

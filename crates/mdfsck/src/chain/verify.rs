@@ -16,6 +16,7 @@ use report::chains::{Detour, Verified};
 use report::log::lsn_text;
 use source::backup::{Chain, ChainSet, DatabaseChains, Restore, SetKind};
 
+use super::proof::Proof;
 use crate::speaker::warn;
 
 /// Restores chains of a database in memory.
@@ -24,9 +25,20 @@ pub(super) struct Verifier<'a> {
     /// The point in time at which a restore stops; `None` for the end of the log. A chain whose log does not continue
     /// after this point is restored to the end of its log.
     pub(super) stop: Option<Stop>,
+    /// How the last moment is proven by change; `None` without a history.
+    pub(super) proof: Option<Proof>,
 }
 
 impl Verifier<'_> {
+    /// Verifies a chain up to its end like [`Self::verify`]. Reads only what has changed if that proves the same result.
+    pub(super) fn verify_last(&self, database: &DatabaseChains, chain: &Chain) -> (Judged, u8) {
+        let proven = self.proof.as_ref().and_then(|proof| proof_of(proof, database, chain));
+        match proven {
+            Some(verified) => (Judged { verified, is_final: true, damaged: None }, 0),
+            None => self.verify(database, chain, false),
+        }
+    }
+
     /// Restores a chain in memory and checks the result. Checks the structure of each backup file, every block of the
     /// log, and every log record against the page that it changes. Then checks all pages and allocation maps as `check
     /// --physical-only` does. Also returns the exit-status bits.
@@ -60,7 +72,7 @@ impl Verifier<'_> {
         let as_stored = catalog::load(&backups.pages);
         // If the log has a damaged block and the restore fails, the damaged block is reported as the cause, since the
         // log records after the block are lost.
-        let recovered = match (recover::restore(&backups, self.options, &as_stored), &log.fault) {
+        let recovered = match (recover::restore(&backups, self.options, &as_stored, None), &log.fault) {
             (Err(_), Some(fault)) => {
                 let verified = Verified { errors: 1, first_error: Some(fault.clone()), ..Verified::default() };
                 return Ok(Judged { verified, is_final: true, damaged: log.damaged });
@@ -155,6 +167,19 @@ impl Verifier<'_> {
         }
         None
     }
+}
+
+/// The result for a chain that was proven by change. `None` if it must be verified in another way.
+fn proof_of(proof: &Proof, database: &DatabaseChains, chain: &Chain) -> Option<Verified> {
+    if chain.omitted > 0 {
+        return None;
+    }
+    let sets: Vec<ChainSet> =
+        chain.steps.iter().map(|step| database.sets.get(*step).cloned()).collect::<Option<_>>()?;
+    // Every block of the log is read, as without a proof.
+    let is_sound = |log: &ReadLog| log.fault.is_none();
+    let (report, log) = proof.prove(&sets, |log| log.map_or(Ok(ReadLog::default()), read).ok().filter(is_sound))?;
+    Some(judge(&report, report.options.recovery.as_ref(), log))
 }
 
 /// The result of a restore in memory.

@@ -395,6 +395,17 @@ pub(crate) struct ChainArguments {
     #[arg(long, value_name = "DIR", requires = "verify")]
     pub(crate) temp_dir: Option<PathBuf>,
 
+    /// With --verify: prove the latest point in time by reading only what has changed, with the ledgers beside this history
+    ///
+    /// Checks more than --verify without a history: also rows, keys and indexes, as check does. If the result is not sound
+    /// and complete, or if there is no ledger of the full backup, all pages are read. The result is the same.
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub(crate) history: Option<PathBuf>,
+
+    /// Keep what the proof has added up, in at most SIZE beside the history; see --keep-parts of 'mdfsck check'
+    #[arg(long, value_name = "SIZE", value_parser = jobs::size::bytes, requires = "history")]
+    pub(crate) keep_parts: Option<u64>,
+
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,

@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &ExtractArguments) -> Result<u8, Failure> {
     let (_, recovered) = audit::beside(
         0,
         || audit::of_log(&options.paths, &recovery, source, &as_stored),
-        |is_newer| recover::of_input(&input, &options.paths, &recovery, &as_stored, is_newer),
+        |is_newer| recover::of_input(&input, &options.paths, &recovery, &as_stored, is_newer, None),
     );
     let recovered = recovered?;
     if let Some(reason) = doubt(&recovered, source, &as_stored) {

@@ -30,6 +30,10 @@ pub(crate) struct ChainArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=100_000), default_value_t = 200)]
     transactions: u64,
 
+    /// Number of rows in each table at the start
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), default_value_t = 300)]
+    rows: u64,
+
     /// After each N transactions, make, drop, truncate, rebuild or change a table, or change the size of the data file; 0
     /// for never
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -67,6 +71,7 @@ pub(super) fn run(arguments: &ChainArguments) -> Result<u8, Failure> {
         version: arguments.version,
         verify: PageVerify::Checksum,
         seed: arguments.seed,
+        rows: arguments.rows,
         transactions: arguments.transactions,
         ddl_each: arguments.ddl,
         ..Spec::default()

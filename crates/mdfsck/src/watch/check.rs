@@ -13,7 +13,7 @@ use jobs::failure::Failure;
 use jobs::request::{ProgressKind, Request, Watch};
 use jobs::spread::Spread;
 use jobs::spread::What;
-use jobs::{change, keep};
+use jobs::{keep, ledgers};
 use log::{EndReason, Log, Walk};
 use parts::MOST_ROUNDS;
 use report::log::lsn_text;
@@ -250,6 +250,8 @@ impl<'a> Checker<'a> {
             return Err(Failure::unable(failed.text()));
         }
         let unplaced = backups.unusable_parts();
+        let bulk = backups.sets().iter().any(|set| set.has_bulk_extents);
+        let bulk = bulk.then(|| "it has extents that a bulk operation wrote, which cannot be read".to_owned());
         let log = Log::of_backups(backups)?;
         let mut walk = Walk::new(&log);
         while walk.next_block()?.is_some() {}
@@ -269,7 +271,7 @@ impl<'a> Checker<'a> {
         if !mark.stands(false) {
             return Ok(());
         }
-        match damaged.or(gap).or(unplaced).or(short).or(lost).or(labels).or_else(|| mark.doubt.clone()) {
+        match damaged.or(gap).or(unplaced).or(short).or(lost).or(labels).or(bulk).or_else(|| mark.doubt.clone()) {
             Some(doubt) => self.finish(history, mark, Verdict::Unknown, &doubt),
             None if self.is_proven(history, item, mark)? => Ok(()),
             None => self.finish(history, mark, Verdict::Sound, ""),
@@ -325,7 +327,7 @@ impl<'a> Checker<'a> {
         let before: Vec<&Item> = all.iter().filter(is_before).collect();
         let has_ledger = |one: &Item| {
             let set = one.found.set_guid.as_deref();
-            set.is_some_and(|set| change::has_ledger(&self.watch.history, set))
+            set.is_some_and(|set| ledgers::has_ledger(&self.watch.history, set))
         };
         let full = before.iter().rev().find(|one| one.found.kind == Kind::Full && has_ledger(one));
         let Some(full) = full else { return Ok(None) };

@@ -53,7 +53,7 @@ impl Backups {
 }
 
 /// The only ledger beside a history.
-fn ledger_beside(history: &Path) -> PathBuf {
+pub(super) fn ledger_beside(history: &Path) -> PathBuf {
     let folder = PathBuf::from(format!("{}.parts", history.display()));
     let mut found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.retain(|path| path.extension().is_some_and(|extension| extension == "ledger"));
@@ -82,7 +82,7 @@ fn check(files: &[&Path], history: Option<&Path>, keeps: bool) -> Report {
 }
 
 /// What a report says, without its cost.
-fn said(report: &Report) -> String {
+pub(super) fn said(report: &Report) -> String {
     let Report {
         rowsets, findings, demoted, not_verified, notes, read_errors, file_totals, ranges, statistics, ..
     } = report;
@@ -93,7 +93,7 @@ fn said(report: &Report) -> String {
 }
 
 /// Whether a report says that it was proven by change, or why not. Requires that it says one of the two.
-fn was_proven(report: &Report) -> Result<u64, String> {
+pub(super) fn was_proven(report: &Report) -> Result<u64, String> {
     match report.change.as_ref().unwrap() {
         Change::Proven(change) => Ok(change.bytes_kept),
         Change::Whole(why) => {
@@ -364,14 +364,14 @@ fn page_with_rows(backups: &Backups) -> Vec<u8> {
 }
 
 /// Starts the program.
-fn program(folder: &Path, arguments: &[&str]) -> std::process::Child {
+pub(super) fn program(folder: &Path, arguments: &[&str]) -> std::process::Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
     command.args(arguments).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
 /// The lines of a report that do not say what the run has cost.
-fn lines(output: &Output) -> Vec<String> {
+pub(super) fn lines(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let is_cost = |line: &&str| line.starts_with(r#"{"kind":"statistics""#) || line.starts_with(r#"{"kind":"summary""#);
     text.lines().filter(|line| !is_cost(line)).map(str::to_owned).collect()

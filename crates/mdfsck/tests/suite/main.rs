@@ -15,6 +15,7 @@ mod memory;
 mod moving;
 mod planned_ledgers;
 mod redact;
+mod redo;
 mod restore_chains;
 mod snapshots;
 mod table_statistics;

@@ -12,8 +12,8 @@ use sums::HashKey;
 use crate::error::PartsError;
 
 pub(super) const KIND: &[u8; 16] = b"mdfsck ledger 3\n";
-pub(super) const SLOTS: [u64; 2] = [512, 1024];
-pub(super) const CONTENT: u64 = 4096;
+pub(crate) const SLOTS: [u64; 2] = [512, 1024];
+pub(crate) const CONTENT: u64 = 4096;
 /// Number of bytes of a slot: a number, a place, a length, the digest of the list of contents, and that of the slot.
 const SLOT_BYTES: usize = 3 * 8 + 2 * 16;
 /// A limit, in bytes, for the list of contents. No real list reaches it: it has a few hundred bytes per run.
@@ -23,13 +23,13 @@ pub(super) const MOST_PART_BYTES: u32 = 1 << 30;
 
 /// A place in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub(super) struct Span {
-    pub(super) at: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Span {
+    pub(crate) at: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Span {
-    pub(super) fn end(self) -> u64 {
+    pub(crate) fn end(self) -> u64 {
         self.at.saturating_add(self.bytes)
     }
 }
@@ -102,14 +102,14 @@ pub(super) fn is_range(pages: u32) -> bool {
 
 /// The place of a list of contents.
 #[derive(Clone, Copy)]
-pub(super) struct Slot {
-    pub(super) sequence: u64,
-    pub(super) head: Span,
-    pub(super) digest: Digest,
+pub(crate) struct Slot {
+    pub(crate) sequence: u64,
+    pub(crate) head: Span,
+    pub(crate) digest: Digest,
 }
 
 impl Slot {
-    pub(super) fn to_bytes(self) -> Vec<u8> {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
         let numbers = [self.sequence, self.head.at, self.head.bytes];
         let mut bytes: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).chain(self.digest).collect();
         bytes.extend(digest_of(&bytes));
@@ -118,7 +118,7 @@ impl Slot {
 }
 
 /// Reads a slot; `None` if it was never written, or was written in part.
-fn slot(file: &mut File, at: u64) -> io::Result<Option<Slot>> {
+pub(crate) fn slot(file: &mut File, at: u64) -> io::Result<Option<Slot>> {
     let mut bytes = [0; SLOT_BYTES];
     file.seek(SeekFrom::Start(at))?;
     match file.read_exact(&mut bytes) {
@@ -139,12 +139,12 @@ fn slot(file: &mut File, at: u64) -> io::Result<Option<Slot>> {
 }
 
 /// A digest that shows accidents. Parts and names have digests under the key of the ledger.
-pub(super) fn digest_of(bytes: &[u8]) -> Digest {
+pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
     digest(&HashKey::new([0; HashKey::BYTES]), bytes)
 }
 
 /// Reads a place of the file. The buffer grows with the bytes that are read, whatever length the file states.
-pub(super) fn span(file: &mut (impl Read + Seek), span: Span) -> io::Result<Vec<u8>> {
+pub(crate) fn span(file: &mut (impl Read + Seek), span: Span) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(span.at))?;
     let mut bytes = Vec::new();
     let read = file.take(span.bytes.min(MOST_PART_BYTES.into())).read_to_end(&mut bytes)?;

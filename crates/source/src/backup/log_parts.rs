@@ -38,6 +38,8 @@ pub struct LogSet {
     pub stripes: u16,
     /// The numbers of the stripes that were not given.
     pub missing: Vec<u16>,
+    /// Whether the set is a log backup with extents that a bulk operation wrote, whose content the log lacks.
+    pub has_bulk_extents: bool,
 }
 
 impl LogSet {
@@ -123,6 +125,7 @@ impl BackupLog {
                 last_lsn: set.config.last_lsn,
                 stripes: label.families,
                 missing: missing.take(MOST_MISSING_NAMED).collect(),
+                has_bulk_extents: stripes.iter().any(|(_, _, set)| set.has_bulk_extents()),
             });
             for (tape, _, set) in &stripes {
                 for region in set.log.iter().filter(|region| region.used > 0) {

@@ -45,6 +45,9 @@ pub struct Restore {
     pub pages_to: Lsn,
     /// Number of log backups that are part of the restore.
     pub log_backups: usize,
+    /// When the first of these log backups finished that has extents of bulk operations, whose content the log lacks.
+    /// `None` if none has any.
+    pub bulk: Option<String>,
     /// Sets that cannot be part of the restore: the path of the file, and the reason.
     pub refused: Vec<(PathBuf, OpenError)>,
 }
@@ -170,12 +173,26 @@ impl Restore {
         let from = set.config.first_lsn.unwrap_or_default();
         let redo_from = set.config.checkpoint_lsn.unwrap_or(from);
         let pages_to = set.config.last_lsn.unwrap_or_default();
+        let has_extents = |&(tape, set): &(usize, usize)| {
+            let set = labels.get(tape)?.sets.get(set).filter(|set| set.has_bulk_extents())?;
+            Some(set.config.finished.clone().unwrap_or_default())
+        };
+        let bulk = chosen.logs.iter().flatten().find_map(has_extents);
         let media = Arc::new(media);
         let groups: Vec<Group> = chosen.base().into_iter().chain(&chosen.logs).cloned().collect();
         let log = BackupLog::new(Arc::clone(&media), labels, &groups);
         let parts = (chosen.bases.as_slice(), &chosen.differential, chosen.logs.as_slice());
         let pages = BackupPages::assemble(media, labels, parts, room)?;
-        Ok(Self { pages, log, from, redo_from, pages_to, log_backups: chosen.logs.len(), refused: chosen.refused })
+        Ok(Self {
+            pages,
+            log,
+            from,
+            redo_from,
+            pages_to,
+            log_backups: chosen.logs.len(),
+            bulk,
+            refused: chosen.refused,
+        })
     }
 }
 

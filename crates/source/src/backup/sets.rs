@@ -164,6 +164,11 @@ impl BackupSet {
         }
     }
 
+    /// Whether this is a log backup with extents that a bulk operation wrote, whose content the log lacks.
+    pub fn has_bulk_extents(&self) -> bool {
+        self.kind == SetKind::Log && self.pages.iter().any(|region| region.length > 0)
+    }
+
     /// Number of bytes of log in the set.
     pub fn log_bytes(&self) -> u64 {
         self.log.iter().map(|log| log.used).sum()

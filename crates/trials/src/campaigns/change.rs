@@ -30,8 +30,9 @@ use snapshots::Snapshots;
 /// The number of trials after which each figure in [`MUST_COUNT`] must be more than zero.
 const TRIALS: u64 = 50;
 /// Figures without which a campaign has tested nothing.
-const MUST_COUNT: [&str; 14] = [
+const MUST_COUNT: [&str; 15] = [
     PARTS_KEPT,
+    RESUMED,
     "states proven by change",
     "ranges swept: bytes",
     "ranges swept: maps",
@@ -47,6 +48,7 @@ const MUST_COUNT: [&str; 14] = [
     snapshots::PARTS,
 ];
 const PARTS_KEPT: &str = "parts kept, each equal to a fresh sweep";
+const RESUMED: &str = "states whose redo went on from the last proof, with all pages the same";
 const DAMAGE: &str = "pieces of damage";
 const WITH_FINDINGS: &str = "states with findings";
 

@@ -1,18 +1,21 @@
 //! The checks of one state after another: by change, with the ledger of the full backup, and as a whole.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use check::Silent;
 use check::change::{NotByChange, differing_parts};
 use findings::{ByChange, Change, Options, Report};
+use format::PageId;
 use jobs::change;
 use jobs::failure::Failure;
 use jobs::input::Input;
 use jobs::inventory;
 use jobs::judge::status;
-use jobs::prepare::{Prepared, open_hinted, prepare};
+use jobs::prepare::{Prepared, open_hinted, prepare_with};
+use jobs::redo::Redo;
 use jobs::request::{Request, stop_moment};
 use jobs::spread::{Spread, What};
 use jobs::version::BUILD;
@@ -25,7 +28,7 @@ use trials::mutate::Random;
 
 use super::plan::Plan;
 use super::planned::{self, Manner};
-use super::{Figures, PARTS_KEPT, WITH_FINDINGS, windows};
+use super::{Figures, PARTS_KEPT, RESUMED, WITH_FINDINGS, windows};
 use crate::outcome::Verdict;
 
 /// The largest ID of a system table.
@@ -54,6 +57,8 @@ pub(crate) struct Settings {
     /// What other windows of the same number are confined to.
     pub(super) confined: Option<Confined>,
     pub(super) manner: Manner,
+    /// A seed for damage to what was kept of redo.
+    pub(super) redo_damage: Option<u64>,
 }
 
 /// The objects to which windows are confined.
@@ -98,6 +103,7 @@ impl Settings {
                 _ => None,
             },
             manner: Manner::of(random),
+            redo_damage: (random.below(4) == 0).then(|| random.number()),
         }
     }
 
@@ -115,6 +121,7 @@ impl Settings {
             windows: (2, 40),
             confined: Some(Confined::Tables(0)),
             manner: Manner { task_bytes: 1 << 20, local_limit: 0, seed: 1 },
+            redo_damage: None,
         }
     }
 }
@@ -183,8 +190,9 @@ impl<'f> Nights<'f> {
                 jobs::judge::check_pages(opened.request, opened.what, opened.source(), opened.prepared, &Silent)?;
             let of_checks = self.compare_parts(opened, &self.history);
             let of_plans = self.compare_parts(opened, &self.plans());
-            Ok((report, of_plans.and(of_checks)))
+            Ok((report, of_plans.and(of_checks), digest_of_pages(opened.source())))
         });
+        self.damage_redo();
         let mut with_ledger = request.clone();
         with_ledger.results.history = Some(self.history.clone());
         with_ledger.keep_parts = Some(self.settings.keep_bytes);
@@ -192,9 +200,11 @@ impl<'f> Nights<'f> {
         let by_change = opened(&with_ledger, |opened, before| {
             let Opened { request, what, input, prepared } = *opened;
             let pages = (opened.source(), prepared);
-            change::check(request, what, (input, before), pages, (&Silent, SystemTime::now()))
+            let resumed = prepared.recovered.is_resumed.then(|| digest_of_pages(opened.source()));
+            let report = change::check(request, what, (input, before), pages, (&Silent, SystemTime::now()))?;
+            Ok((report, resumed))
         });
-        if let Ok((whole, _)) = &whole {
+        if let Ok((whole, ..)) = &whole {
             self.windows(&request, whole)?;
             let mut confined = request.clone();
             if self.settings.confined.is_some_and(|confine| confine.confine(&mut confined, whole)) {
@@ -207,7 +217,7 @@ impl<'f> Nights<'f> {
                 self.windows(&confined, &whole).map_err(|verdict| of_state(verdict, "some tables only"))?;
             }
         }
-        let ((whole, parts), by_change) = match (whole, by_change) {
+        let ((whole, parts, pages), (by_change, resumed)) = match (whole, by_change) {
             (Ok(whole), Ok(by_change)) => (whole, by_change),
             // A sound chain can always be restored to the end of its last backup.
             (Err(whole), Err(_)) if is_sound && stop.is_none() => return Err(Verdict::Broke(whole.text)),
@@ -221,6 +231,10 @@ impl<'f> Nights<'f> {
                 return Err(Verdict::Differs(format!("whole: {whole}; by change: {by_change}")));
             }
         };
+        if resumed.is_some_and(|resumed| resumed != pages) {
+            return Err(Verdict::Differs("redo that went on from the last proof has made other pages".to_owned()));
+        }
+        self.count(RESUMED, u64::from(resumed.is_some()));
         let kept = parts.map_err(Verdict::Differs)?;
         self.compare(&whole, &by_change, kept)?;
         self.prove_by_plan(&with_ledger, (&whole, &by_change)).map_err(|verdict| of_state(verdict, "by a plan"))?;
@@ -293,12 +307,33 @@ impl<'f> Nights<'f> {
         request
     }
 
+    /// Changes a byte of what was kept of redo, or cuts it off.
+    fn damage_redo(&mut self) {
+        let Some(seed) = self.settings.redo_damage else { return };
+        let mut random = Random::new(seed.wrapping_add(self.states));
+        let entries =
+            std::fs::read_dir(self.history.with_file_name("history.db.parts")).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "redo")) {
+            let Ok(mut bytes) = std::fs::read(&path) else { continue };
+            let at = random.below(bytes.len().max(1));
+            match (random.below(3), bytes.get_mut(at)) {
+                (0, _) => bytes.truncate(at),
+                (1, Some(byte)) => *byte ^= 1 << random.below(8),
+                _ => continue,
+            }
+            if std::fs::write(&path, bytes).is_ok() {
+                self.count("kept pages of redo that were damaged", 1);
+            }
+        }
+    }
+
     /// Compares each part of the ledger that would be used with a fresh sweep of its range. Returns the number of parts;
     /// `None` if there is no ledger, or if it cannot be used.
     fn compare_parts(&self, opened: &Opened<'_>, history: &Path) -> Result<Option<u64>, String> {
         let Input::Backups(backups) = opened.input else { return Err("no backup".to_owned()) };
         let full = backups.pages.sets().first().and_then(|set| set.guid.clone());
-        let path = full.map(|guid| change::path_of(history, &guid));
+        let path = full.map(|guid| jobs::ledgers::path_of(history, &guid));
         let Some(path) = path.filter(|path| path.is_file() && backups.pages.sets().len() > 1) else { return Ok(None) };
         let ledger: Ledger<Value> = Ledger::open(&path, &BUILD).map_err(|error| error.to_string())?;
         let options = Options { hash_key: Some(ledger.key()), ..opened.prepared.options.clone() };
@@ -374,8 +409,22 @@ pub(super) fn opened<R>(
     let before = change::before(request, &what);
     let hints = change::hints(request, &what, before.as_ref());
     let input = open_hinted(request, &what, &Silent, hints)?;
-    let prepared = prepare(request, &input, &Silent, &what)?;
-    act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())
+    let mut redo = Redo::of(request, before.as_ref(), &input);
+    let prepared = prepare_with(request, &input, &Silent, &what, redo.as_mut().map(Redo::going_on))?;
+    let done = act(&Opened { request, what: &what, input: &input, prepared: &prepared }, before.as_ref())?;
+    redo.into_iter().for_each(Redo::commit);
+    Ok(done)
+}
+
+/// A digest of all pages of a database.
+fn digest_of_pages(source: &dyn PageSource) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for file in source.files() {
+        for page in (0..file.pages).map(|page| PageId::new(file.file_id, page)) {
+            source.read_page(page).map(|bytes| bytes.to_vec()).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 /// Checks a state in a window of time, and records it.
