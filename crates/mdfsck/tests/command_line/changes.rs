@@ -224,12 +224,12 @@ fn single_tables(folder: &Path) -> Result<(), Failed> {
     let largest = largest.max_by_key(|object| object["rows"].as_u64()).ok_or("no table")?;
     let table =
         format!("{}.{}", largest["schema"].as_str().ok_or("no schema")?, largest["name"].as_str().ok_or("no name")?);
-    for scope in [&["--table", table.as_str()][..], &["--filegroup", "PRIMARY"]] {
+    for (scope, most) in [(&["--table", table.as_str()][..], "1"), (&["--filegroup", "PRIMARY"], "20")] {
         let whole = check(folder, &paths, &[scope, &["--json"]].concat());
         let mut rounds = 0;
         loop {
             rounds += 1;
-            let short = ["--window", "1h", "--most-ranges", "3", "--weight", &format!("{table}=3"), "--json"];
+            let short = ["--window", "1h", "--most-ranges", most, "--weight", &format!("{table}=3"), "--json"];
             let output = check(folder, &paths, &[&KEEP[..], &short, scope].concat());
             ensure(output.status.code() == Some(0), text(&output.stderr))?;
             let done = window_line(&output)?["done"].take();

@@ -121,6 +121,7 @@ fn mistakes(folder: &Path) -> Result<(), Failed> {
         let said = text(&output.stderr);
         ensure(said.lines().count() == 1 && words.iter().all(|word| said.contains(word)), said)?;
     }
+    fs::remove_file(folder.join("etc/mdfsck.toml"))?;
     let output = Machine { config: Some("none.toml"), ..machine }.run(&["check", "data"]);
     ensure(output.status.code() == Some(8) && text(&output.stderr).contains("none.toml"), text(&output.stderr))
 }

@@ -38,8 +38,8 @@ pub trait Schedule {
     /// Puts the tables into the order of their turns. Tables that are left out get no turn.
     fn order(&self, turns: Vec<Turn>) -> Vec<Turn>;
 
-    /// This many ranges were swept and kept, with this many pages in use.
-    fn swept(&self, ranges: u64, pages: u64);
+    /// This many ranges were swept, with this many pages in use. Those `of_system` tables are swept in any case.
+    fn swept(&self, ranges: u64, pages: u64, of_system: bool);
 }
 
 /// What a window has read, and what is left.
@@ -157,7 +157,7 @@ impl Schedule for NoTime {
         Vec::new()
     }
 
-    fn swept(&self, _: u64, _: u64) {}
+    fn swept(&self, _: u64, _: u64, _: bool) {}
 }
 
 struct Window<'c, 'w> {
@@ -171,6 +171,9 @@ struct Left {
     is_over: bool,
     /// Whether a batch of ranges is swept although the time is over.
     is_first: bool,
+    /// Whether the ranges are those of system tables, which are swept although the time is over: what they say decides what
+    /// other tables may be told.
+    of_system: bool,
 }
 
 /// The ranges of a table that a window may read.
@@ -200,11 +203,13 @@ impl Window<'_, '_> {
     /// Sweeps ranges until the window is over.
     fn sweep(&self, (run, checks): (&mut Run<'_>, &Checks), states: &mut States, done: &mut WindowDone) -> Swept<Sums> {
         let mut swept = Swept::new(checks, self.change.context.units.list().len());
-        let (first, mut tables) = self.work(states);
+        let (system, first, mut tables) = self.work(states);
         let old = self.oldest_first(states);
         let pages = tables.values().map(|work| work.open_pages + work.old_pages).sum();
         run.progress.phase("sweep", pages);
-        let mut left = Left { is_over: false, is_first: false };
+        let mut left = Left { is_over: false, is_first: false, of_system: true };
+        self.sweep_ranges((run, checks), system, states, (&mut swept, done, &mut left));
+        left.of_system = false;
         self.sweep_ranges((run, checks), first, states, (&mut swept, done, &mut left));
         // Even the shortest window reads something that no window has read.
         left.is_first = true;
@@ -230,7 +235,7 @@ impl Window<'_, '_> {
         let mut ranges = ranges.into_iter().peekable();
         while ranges.peek().is_some() {
             left.is_over = left.is_over || self.schedule.is_over();
-            if left.is_over && !left.is_first {
+            if left.is_over && !left.is_first && !left.of_system {
                 return;
             }
             let (mut batch, mut pages, most_pages) = (Vec::new(), 0, self.schedule.batch_pages());
@@ -259,14 +264,14 @@ impl Window<'_, '_> {
             let in_use = part.tallies.pages_allocated;
             swept.merge(part);
             swept.sums.gather(context.space);
-            self.schedule.swept(ranges_swept, in_use);
+            self.schedule.swept(ranges_swept, in_use, left.of_system);
         }
     }
 
-    /// What each table needs, and the ranges that are read first in any case: those whose sums cannot be kept, such as those
-    /// with system tables, those in which the last read has found something, and those without pages of tables.
-    fn work(&self, states: &States) -> (Vec<FileRange>, BTreeMap<i32, Work>) {
-        let (mut first, mut tables) = (Vec::new(), BTreeMap::<i32, Work>::new());
+    /// The ranges with pages of system tables; those that are read next in any case: those whose sums cannot be kept, those in
+    /// which the last read has found something, and those without pages of tables; and what each table needs.
+    fn work(&self, states: &States) -> (Vec<FileRange>, Vec<FileRange>, BTreeMap<i32, Work>) {
+        let (mut system, mut first, mut tables) = (Vec::new(), Vec::new(), BTreeMap::<i32, Work>::new());
         let mut owners = Vec::new();
         for (range, state) in self.change.in_scope(states) {
             self.change.owners(range, &mut owners);
@@ -276,7 +281,10 @@ impl Window<'_, '_> {
                 State::Kept(_) => false,
                 _ => objects.is_empty() || !self.change.may_keep(range),
             };
-            if is_first {
+            let database = self.change.context.database;
+            if is_first && objects.iter().any(|(object_id, _)| database.is_system_table(*object_id)) {
+                system.push(range);
+            } else if is_first {
                 first.push(range);
             }
             let is_old = matches!(state, State::Kept(run) if self.schedule.is_old(run.into()));
@@ -296,7 +304,7 @@ impl Window<'_, '_> {
                 if is_old { work.old_pages += pages } else { work.open_pages += pages }
             }
         }
-        (first, tables)
+        (system, first, tables)
     }
 
     /// All ranges whose sums are kept, the least recently read first.

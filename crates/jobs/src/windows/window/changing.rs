@@ -234,6 +234,8 @@ struct Night<'a> {
     /// The time from one addition to the ledger to the next; `None` if it cannot be written.
     between_checkpoints: Cell<Option<Duration>>,
     swept_ranges: Cell<u64>,
+    /// Those of them that have no pages of system tables, of which a test gives the most.
+    of_tables: Cell<u64>,
     pace: RefCell<Measured>,
 }
 
@@ -269,6 +271,7 @@ impl<'a> Night<'a> {
             reserve: OnceCell::new(),
             between_checkpoints: Cell::new(Some((terms.allowed / CHECKPOINTS).clamp(least, most))),
             swept_ranges: Cell::new(0),
+            of_tables: Cell::new(0),
             pace: RefCell::new(Measured { pace: Pace::of(&known.windows), last: now, checkpoint: now }),
         }
     }
@@ -281,7 +284,7 @@ impl Schedule for Night<'_> {
             self.pace.borrow_mut().last = Instant::now();
             self.begun.elapsed().min(left / 2)
         });
-        let has_most = self.most_ranges.is_some_and(|most| self.swept_ranges.get() >= most);
+        let has_most = self.most_ranges.is_some_and(|most| self.of_tables.get() >= most);
         has_most || (self.terms.is_interrupted)() || left <= reserve
     }
 
@@ -294,7 +297,7 @@ impl Schedule for Night<'_> {
         let bytes = self.pace.borrow().pace.rate().unwrap_or(FIRST_BATCH_BYTES).clamp(least, most);
         let pages = bytes as u64 / PAGE_BYTES as u64;
         let range_pages = u64::from(check::change::Ledger::range_pages(&self.opened.ledger));
-        let left = self.most_ranges.map(|most| most.saturating_sub(self.swept_ranges.get()));
+        let left = self.most_ranges.map(|most| most.saturating_sub(self.of_tables.get()));
         left.map_or(pages, |left| pages.min(left.saturating_mul(range_pages)))
     }
 
@@ -308,8 +311,11 @@ impl Schedule for Night<'_> {
         order
     }
 
-    fn swept(&self, ranges: u64, pages: u64) {
+    fn swept(&self, ranges: u64, pages: u64, of_system: bool) {
         self.swept_ranges.set(self.swept_ranges.get() + ranges);
+        if !of_system {
+            self.of_tables.set(self.of_tables.get() + ranges);
+        }
         let mut measured = self.pace.borrow_mut();
         let now = Instant::now();
         let seconds = now.duration_since(measured.last).as_secs_f64();

@@ -36,7 +36,7 @@ impl Schedule for Batches {
         turns
     }
 
-    fn swept(&self, _ranges: u64, _pages: u64) {}
+    fn swept(&self, _ranges: u64, _pages: u64, _of_system: bool) {}
 }
 
 fn window(later: &Later, database: &Database, ledger: &Memory, batches: &Batches) -> (Report, WindowDone) {
