@@ -1,7 +1,6 @@
 //! Proof by change: a check of backups keeps the sums of small ranges of pages in a ledger beside the history, and checks
 //! of later states that build on the same full backup sweep only the ranges that have changed.
 
-mod left;
 mod planned;
 mod snapshot;
 
@@ -37,7 +36,6 @@ use crate::throttle::throttled;
 use crate::version::BUILD;
 pub(crate) use snapshot::{NoLedger, Snapshot};
 
-pub use left::left;
 pub use planned::ForPlan;
 
 /// The number of pages in a range whose sums are kept apart: 256 KB. Smaller ranges need a larger ledger, larger ranges
@@ -416,7 +414,7 @@ impl<'a> Opened<'a> {
 
 impl Base {
     /// Identifies the full backup. An error says why it cannot be identified.
-    fn of(
+    pub(crate) fn of(
         full: &UsedSet,
         before: &Before,
         (guid, pages): (&str, &BackupPages),
@@ -444,7 +442,7 @@ fn changed(path: &Path) -> String {
 }
 
 /// Opens the ledger of a base that was checked before. An error says why it cannot be used.
-fn former(path: &Path, base: &Base, asked: Option<u64>) -> Result<Ledger<Base>, String> {
+pub(crate) fn former(path: &Path, base: &Base, asked: Option<u64>) -> Result<Ledger<Base>, String> {
     let mut ledger: Ledger<Base> = Ledger::open(path, &BUILD).map_err(|error| why(&error))?;
     ledger.hold_at_most(asked.unwrap_or(ledger.base().most_bytes));
     let other = ledger.base().files.iter().zip(&base.files).find(|(then, now)| then != now);
@@ -527,7 +525,7 @@ pub fn tables_read_at(report: &Report) -> Option<BTreeMap<i32, String>> {
 }
 
 /// The kind of a set, and when it finished.
-fn label(set: &UsedSet) -> String {
+pub(crate) fn label(set: &UsedSet) -> String {
     match &set.finished {
         Some(finished) => format!("{} of {finished}", set.kind.name()),
         None => set.kind.name().to_owned(),

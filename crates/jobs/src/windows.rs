@@ -1,6 +1,7 @@
 //! `mdfsck check --window` and `--within`: checks a database over several nights. Also tests whether the promise of
 //! `--within` is kept: that all pages and cross-references were checked within a time span.
 
+mod left;
 pub mod signals;
 mod window;
 
@@ -25,8 +26,8 @@ use crate::keep;
 use crate::prepare::{Prepared, prepare};
 use crate::request::Request;
 use crate::spread::{Before, Spread, What};
+pub use left::left;
 pub use window::Outcome;
-pub(crate) use window::changing::left_then;
 use window::{Stored, Subject, Terms, WindowEnd, check as window};
 
 /// Refuses an invalid combination of the options for windows.

@@ -21,8 +21,8 @@ pub(crate) use show::run;
 
 /// The environment variable that names a file in place of the others.
 const CONFIG: &str = "MDFSCK_CONFIG";
-/// The environment variable that names the folder of the system's file, for tests. It is ignored if there is such a file, whose
-/// limits nobody else can lift.
+/// The environment variable that names the folder of the system's file, for tests. It is ignored on a machine that has such
+/// a file: the limits of that file hold for everyone.
 const SYSTEM_FOLDER: &str = "MDFSCK_ETC";
 /// The name of the files.
 const NAME: &str = "mdfsck.toml";

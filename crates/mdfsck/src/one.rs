@@ -188,7 +188,7 @@ fn check_from<'o>(
             if arguments.estimate_only {
                 let pages = prepared.recovered.pages_or(source);
                 let left =
-                    change::left(arguments, (&input, of_estimate.as_ref()), (pages, &prepared), listener.as_ref());
+                    windows::left(arguments, (&input, of_estimate.as_ref()), (pages, &prepared), listener.as_ref());
                 drop(listener);
                 return estimate(source, &mut prepared, (arguments, left, out));
             }

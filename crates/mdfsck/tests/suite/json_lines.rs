@@ -410,9 +410,23 @@ fn plans(lines: &mut Lines) {
     with_ledger(lines, folder.path());
 }
 
+/// The defaults of a machine, which are also in the first line of a check.
+fn defaults(lines: &mut Lines) {
+    let folder = folder();
+    let (files, config) = (small(folder.path()), folder.path().join("own.toml"));
+    std::fs::write(&config, "[check]\nmaxdop = 1\n[limits]\nmemory = \"1GB\"\n").unwrap();
+    for (arguments, paths) in [(&["config", "--json"][..], &[][..]), (&["check", "--json"], &files[..])] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_mdfsck"));
+        let output = program.args(arguments).args(paths).env("MDFSCK_CONFIG", &config).output().expect("mdfsck runs");
+        lines.add(&output.stdout, &format!("{arguments:?}"));
+    }
+    assert!(lines.of_kind("config").count() == 2 && lines.of_kind("run").any(|run| run["defaults"].is_array()));
+}
+
 /// A plan that leaves out what has not changed.
 fn with_ledger(lines: &mut Lines, folder: &Path) {
     let chain = folder.join("chain");
+    std::fs::create_dir(&chain).unwrap();
     let spec = lab::workload::Spec { transactions: 40, ..lab::workload::Spec::default() };
     let kinds = [lab::workload::SetKind::Full, lab::workload::SetKind::Differential];
     let made = lab::workload::Workload::new(spec).unwrap().chain(&kinds, Default::default(), &chain).unwrap();
@@ -436,6 +450,7 @@ fn every_line_is_as_the_published_schema_says_and_every_kind_is_met() {
     errors(&mut lines);
     several(&mut lines);
     plans(&mut lines);
+    defaults(&mut lines);
     backups(&mut lines);
     logs(&mut lines);
     events(&mut lines);

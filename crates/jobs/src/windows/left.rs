@@ -11,13 +11,15 @@ use report::windows::ByTable;
 use source::PageSource;
 use source::backup::SetKind;
 
-use super::{Base, former, label, path_in_scope};
+use super::window::changing::left_then;
+use crate::change::{former, label};
 use crate::host::warn;
 use crate::input::Input;
+use crate::ledgers::path_in_scope;
 use crate::prepare::Prepared;
 use crate::request::Request;
 use crate::spread::Before;
-use crate::windows::left_then;
+use crate::spread::ledger::Base;
 
 /// What windows with `--keep-parts` have left, for an estimate. `None` if it was not asked for, or if there is no ledger yet;
 /// a ledger that cannot be used is a warning.
