@@ -8,7 +8,7 @@ use findings::{Finding, LogAudit};
 use format::PageId;
 use lab::workload::Crashed;
 use log::Log;
-use source::DataFiles;
+use source::{DataFiles, ExtentSet};
 
 pub struct OnDisk {
     _folder: tempfile::TempDir,
@@ -30,10 +30,15 @@ pub fn on_disk(crashed: &Crashed) -> OnDisk {
 }
 
 pub fn audit_within(files: &OnDisk, memory_bytes: u64) -> Result<LogAudit, recovery::Refusal> {
+    audit_of(files, memory_bytes, None)
+}
+
+/// Compares only the pages of these extents, and those that the log names.
+pub fn audit_of(files: &OnDisk, memory_bytes: u64, changed: Option<&ExtentSet>) -> Result<LogAudit, recovery::Refusal> {
     let source = DataFiles::open(&files.data).unwrap();
     let logs: Vec<PathBuf> = std::iter::once(&files.log).chain(&files.more_logs).cloned().collect();
     let log = Log::open(&logs)?;
-    audit::audit(&source, &catalog::load(&source), &log, memory_bytes)
+    audit::audit_of(&source, &catalog::load(&source), &log, (memory_bytes, changed))
 }
 
 pub fn audit(crashed: &Crashed) -> LogAudit {
