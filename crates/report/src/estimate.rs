@@ -156,6 +156,6 @@ mod tests {
         assert!(text(windows(gb_per_second, 26 * GB, None)).ends_with("are left; closed after 3 windows."));
         assert!(text(windows(gb_per_second, 26 * GB, Some(10 * GB))).contains("never all at once"));
         assert!(text(windows(None, 26 * GB, Some(1))).ends_with("is unknown, as there was none yet."));
-        assert_eq!(text(windows(gb_per_second, 0, Some(0))), "412 of 412 tables are closed; 0 B of 2040 GB are left.");
+        assert_eq!(text(windows(gb_per_second, 0, Some(0))), "412 of 412 tables are closed; 0 MB of 2040 GB are left.");
     }
 }
