@@ -118,6 +118,10 @@ pub fn check<'i>(
     let mut missed = Vec::new();
     if request.keep_parts.is_some() {
         let prepared = prepare(request, input, listener, what)?;
+        if what.place.is_none() {
+            let name = findings::database_name(prepared.recovered.pages_or(input.pages()), &prepared.database);
+            request.windows.weights.refuse_unknown(std::iter::once(name.as_str()))?;
+        }
         let subject = Subject { request, what, input, before, prepared: &prepared, listener };
         match window::changing::check(&terms, &subject)? {
             Ok(mut outcome) => {
