@@ -160,7 +160,7 @@ impl Analysis {
             records: 0,
             losers: BTreeMap::new(),
             pages: Some(HashMap::default()),
-            named: ExtentSet::default(),
+            named: ExtentSet::of(&[]),
             has_bulk: false,
             is_restore: false,
             resumed: None,

@@ -13,8 +13,8 @@ const WORD: u32 = u64::BITS;
 /// Bytes of a word in [`ExtentSet::to_bytes`]: its file, its number and its bits.
 const ENTRY_BYTES: usize = 2 + 4 + 8;
 
-/// A set of extents, with one bit for each extent.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+/// A set of extents of certain files, with one bit for each extent.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExtentSet {
     files: Vec<OfFile>,
 }
@@ -77,10 +77,13 @@ impl ExtentSet {
         }
     }
 
-    /// Adds the extents of another set.
+    /// Adds the extents of another set, also those of other files.
     pub fn add(&mut self, other: &Self) {
         for from in &other.files {
-            let Some(to) = self.files.iter_mut().find(|file| file.file_id == from.file_id) else { continue };
+            let Some(to) = self.files.iter_mut().find(|file| file.file_id == from.file_id) else {
+                self.files.push(from.clone());
+                continue;
+            };
             if to.words.len() < from.words.len() {
                 to.words.resize(from.words.len(), 0);
             }

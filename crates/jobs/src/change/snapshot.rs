@@ -57,7 +57,7 @@ impl Snapshot {
             ExtentSet::marked(source).map_err(|page| format!("page {page}, a differential map, cannot be read"))
         };
         let mut marked = maps(stored)?;
-        let mut changed = of_log(prepared)?;
+        let mut changed = of_log(stored, prepared)?;
         if prepared.recovered.pages.is_some() {
             marked.add(&maps(source)?);
         }
@@ -167,13 +167,13 @@ impl Base {
 }
 
 /// The extents that the log says have changed since the last checkpoint. An error says why the log does not tell.
-fn of_log(prepared: &Prepared<'_>) -> Result<ExtentSet, String> {
+fn of_log(stored: &dyn PageSource, prepared: &Prepared<'_>) -> Result<ExtentSet, String> {
     let recovered = &prepared.recovered;
     let state = recovered.summary.as_ref().map(|summary| summary.state);
     let Some(pages) = &recovered.pages else {
         let is_clean = prepared.database.boot.as_ref().is_some_and(catalog::Boot::clean_shutdown);
         return match state {
-            None | Some(RecoveryState::NotNeeded | RecoveryState::Off) if is_clean => Ok(ExtentSet::default()),
+            None | Some(RecoveryState::NotNeeded | RecoveryState::Off) if is_clean => Ok(ExtentSet::of(stored.files())),
             _ => {
                 Err("the database was in use, and its log was not applied, so the latest changes are unknown"
                     .to_owned())

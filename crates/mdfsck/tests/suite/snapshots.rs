@@ -290,6 +290,36 @@ fn a_copy_of_a_database_that_was_shut_down_needs_no_log_and_is_known_at_any_path
 }
 
 #[test]
+fn a_change_that_the_maps_mark_is_seen_in_a_database_that_was_shut_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = Workload::new(Spec { seed: 4, transactions: 20, ..Spec::default() }).unwrap();
+    let (name, bytes) = workload.crash(Stop::ShutDown, Flush::All).files.remove(0);
+    let write = |night: &str| {
+        let path = folder.path().join(night).join(&name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        vec![path]
+    };
+    let snapshots = Snapshots { files: vec![write("a"), write("b")], folder };
+    // Only what every window reads, and nothing else, is marked on the first night.
+    let page = middle(&snapshots.unchanged(0));
+    snapshots.closes(0);
+    let extent = page as usize / 8;
+    snapshots.change(1, 6, |bytes| {
+        let bits = Page::new(bytes).slot_offset(1).unwrap() as usize + 4;
+        bytes[bits + extent / 8] |= 1 << (extent % 8);
+    });
+    let mut changed = fs::read(snapshots.data(1)).unwrap();
+    changed[page as usize * PAGE_BYTES + 4000] ^= 1;
+    fs::write(snapshots.data(1), changed).unwrap();
+    let window = snapshots.window(1, "1");
+    assert!(window.stderr.contains("changed bytes"), "{}", window.stderr);
+    let window = snapshots.closes(1);
+    assert!(window.lines.iter().any(|line| line.contains(r#""kind":"finding""#)), "{}", window.all);
+    assert!(!window.stderr.contains("begin again"), "{}", window.stderr);
+}
+
+#[test]
 fn damaged_and_foreign_ledgers_begin_the_windows_again() {
     let snapshots = Snapshots::new(10, 2, &[0]);
     snapshots.closes(0);

@@ -41,7 +41,7 @@ const MOST_ATTEMPTS: usize = 16;
 pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<Outcome, NoLedger>, Failure> {
     let Subject { request, prepared, input, before, .. } = *subject;
     let Some(history) = terms.history else { return Ok(Err("there is no history".to_owned().into())) };
-    let mut snapshot = match input {
+    let snapshot = match input {
         Input::Files(files) => match Snapshot::of(files.as_ref(), prepared) {
             Ok(snapshot) => Some(snapshot),
             Err(why) => return Ok(Err(why.into())),
@@ -49,7 +49,7 @@ pub(crate) fn check(terms: &Terms<'_>, subject: &Subject<'_>) -> Result<Result<O
         Input::Backups(_) => None,
     };
     let pages = prepared.recovered.pages_or(input.pages());
-    let since = snapshot.as_mut().map(|snapshot| SinceBase::new(pages, std::mem::take(&mut snapshot.changed)));
+    let since = snapshot.as_ref().map(|snapshot| SinceBase::new(pages, snapshot.changed.clone()));
     let source = since.as_ref().map_or(pages, |since| since as &dyn PageSource);
     let mut keeper = Keeper::open(&Sweep { terms, subject, source })?;
     let opening = Opening {
