@@ -262,8 +262,8 @@ pub(crate) enum Command {
     /// Show the defaults and limits of this machine, and the files they come from
     ///
     /// The files mdfsck.toml hold defaults for any long option of any command, in a section for each command, so that jobs
-    /// need not repeat them. They are in /etc (on Windows in %ProgramData%\\mdfsck), for all users, and in ~/.config/mdfsck
-    /// (on Windows in %APPDATA%\\mdfsck). The environment variable MDFSCK_CONFIG names a file to read in place of both. A
+    /// need not repeat them. They are in /etc (on Windows in %ProgramData%\mdfsck), for all users, and in ~/.config/mdfsck
+    /// (on Windows in %APPDATA%\mdfsck). The environment variable MDFSCK_CONFIG names a file to read in place of both. A
     /// command line counts more than any file. The section limits has the most that a command line may ask for: memory,
     /// maxdop, io-limit. Each run says on stderr which options came from files.
     #[command(after_long_help = CONFIG_EXAMPLES)]

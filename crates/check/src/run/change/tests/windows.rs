@@ -36,7 +36,10 @@ impl Schedule for Batches {
         turns
     }
 
-    fn swept(&self, _ranges: u64, _pages: u64, _of_system: bool) {}
+    fn swept(&self, _ranges: u64, _pages: u64, of_system: bool) {
+        // System tables are read in any case.
+        self.left.fetch_add(u64::from(of_system), Ordering::Relaxed);
+    }
 }
 
 fn window(later: &Later, database: &Database, ledger: &Memory, batches: &Batches) -> (Report, WindowDone) {
