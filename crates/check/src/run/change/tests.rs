@@ -4,6 +4,7 @@ mod windows;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use sums::wire::Digest;
 
 use format::protection::seal;
 use format::{PageBytes, PageHeader};

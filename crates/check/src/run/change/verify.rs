@@ -8,8 +8,9 @@ use source::PageSource;
 use sums::names::Translation;
 
 use super::groups::{merged, part_of};
+use super::kept::{Fitting, Found};
 use super::states::States;
-use super::{Change, Fitting, Found, KeptGroup, Ledger, NotByChange, Part, PartKey, Piece};
+use super::{Change, KeptGroup, Ledger, NotByChange, Part, PartKey, Piece};
 use crate::basis::progress::Silent;
 use crate::checks::Sums;
 use crate::run::run_with;

@@ -171,8 +171,8 @@ struct Left {
     is_over: bool,
     /// Whether a batch of ranges is swept although the time is over.
     is_first: bool,
-    /// Whether the ranges are those of system tables, which are swept although the time is over: what they say decides what
-    /// other tables may be told.
+    /// Whether the ranges are those of system tables. They are swept even if the time is over, because other tables can only
+    /// be compared if the catalog is known completely.
     of_system: bool,
 }
 
