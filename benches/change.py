@@ -65,17 +65,24 @@ def change(path, share, hot, chance):
                 file.write(bytes_)
 
 
-def bytes_read(command):
-    """The bytes that the system calls of a command return."""
+def bytes_by_file(command):
+    """The bytes that the system calls of a command return from each file, but from the program's own."""
     with tempfile.NamedTemporaryFile() as log:
         calls = "trace=read,pread64,readv,preadv,preadv2"
         done = subprocess.run(["strace", "-f", "-y", "-qq", "-e", calls, "-o", log.name, *map(str, command)], capture_output=True)
         if done.returncode & ~16:
             sys.exit(f"{command}: {done.returncode}: {done.stderr.decode()}")
-        text = Path(log.name).read_text(errors="replace")
-        own = f"<{Path(command[0]).resolve()}>"
-        others = "\n".join(line for line in text.splitlines() if own not in line)
-        return sum(int(count) for count in re.findall(r"\) += (\d+)$", others, re.M))
+        found = re.findall(r"<([^>]*)>.*\) += (\d+)$", Path(log.name).read_text(errors="replace"), re.M)
+    bytes_ = {}
+    for path, count in found:
+        bytes_[path] = bytes_.get(path, 0) + int(count)
+    bytes_.pop(str(Path(command[0]).resolve()), None)
+    return bytes_
+
+
+def bytes_read(command):
+    """The bytes that the system calls of a command return."""
+    return sum(bytes_by_file(command).values())
 
 
 def lines(output):

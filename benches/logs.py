@@ -8,33 +8,20 @@ have the same lines. Build the program with MDFSCK_COMMIT=any, as for change.py.
 """
 
 import argparse
-import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from change import lines
+from change import bytes_by_file, lines
 from parts import run
 
 
 def bytes_read(command):
-    """The bytes that the system calls of a command return: all but the program's own, and those of log backups."""
-    with tempfile.NamedTemporaryFile() as log:
-        calls = "trace=read,pread64,readv,preadv,preadv2"
-        done = subprocess.run(["strace", "-f", "-y", "-qq", "-e", calls, "-o", log.name, *map(str, command)], capture_output=True)
-        if done.returncode & ~16:
-            sys.exit(f"{command}: {done.returncode}: {done.stderr.decode()}")
-        own = f"<{Path(command[0]).resolve()}>"
-        all_, of_logs = 0, 0
-        for line in Path(log.name).read_text(errors="replace").splitlines():
-            found = re.search(r"\) += (\d+)$", line)
-            if found and own not in line:
-                all_ += int(found[1])
-                of_logs += int(found[1]) * (".trn>" in line)
-        return all_, of_logs
+    """The bytes that the system calls of a command return, and those of log backups among them."""
+    by_file = bytes_by_file(command)
+    return sum(by_file.values()), sum(count for path, count in by_file.items() if path.endswith(".trn"))
 
 
 def main():

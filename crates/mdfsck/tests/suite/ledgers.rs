@@ -12,10 +12,11 @@ use check::Silent;
 use check::part::digest;
 use findings::{Change, Report};
 use jobs::change;
+use jobs::input::Input;
 use jobs::inventory;
 use jobs::prepare::{open_hinted, prepare};
 use jobs::request::Request;
-use jobs::spread::{Spread, What};
+use jobs::spread::{Before, Spread, What};
 use lab::workload::{ChainOptions, SetKind, Spec, Workload};
 use source::PageSource;
 use source::backup::{BackupPages, Hints, Restore, Until};
@@ -67,6 +68,18 @@ fn check(files: &[&Path], history: Option<&Path>, keeps: bool) -> Report {
     request.run.maxdop = 1;
     request.results.history = history.map(Path::to_owned);
     (request.keep_parts, request.part_pages) = (keeps.then_some(1 << 30), Some(8));
+    with_opened(&request, |request, what, input, before| {
+        let prepared = prepare(request, input, &Silent, what).unwrap();
+        let source = prepared.recovered.pages_or(input.pages());
+        change::check(request, what, (input, before), (source, &prepared), (&Silent, SystemTime::now())).unwrap()
+    })
+}
+
+/// Opens the files of a request as the program does.
+pub(super) fn with_opened<R>(
+    request: &Request,
+    act: impl FnOnce(&Request, &What<'_>, &Input, Option<&Before>) -> R,
+) -> R {
     let choice = request.sets().unwrap();
     let (paths, sets) = inventory::one("check", &request.paths, &choice, request.stop.until()).unwrap();
     let what =
@@ -75,10 +88,7 @@ fn check(files: &[&Path], history: Option<&Path>, keeps: bool) -> Report {
     let before = change::before(&request, &what);
     let hints = change::hints(&request, &what, before.as_ref());
     let input = open_hinted(&request, &what, &Silent, hints).unwrap();
-    let prepared = prepare(&request, &input, &Silent, &what).unwrap();
-    let source = prepared.recovered.pages_or(input.pages());
-    let opened = (&input, before.as_ref());
-    change::check(&request, &what, opened, (source, &prepared), (&Silent, SystemTime::now())).unwrap()
+    act(&request, &what, &input, before.as_ref())
 }
 
 /// What a report says, without its cost.

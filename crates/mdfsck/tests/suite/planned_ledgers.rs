@@ -23,6 +23,8 @@ use serde_json::Value;
 use source::backup::SetChoice;
 use tempfile::TempDir;
 
+use super::ledgers::{ledger_beside, said};
+
 /// A full backup and two later ones, and the folder that has them.
 struct Backups {
     folder: TempDir,
@@ -144,28 +146,11 @@ fn check(files: &[&Path], history: Option<&Path>) -> Report {
     judged(&request.of(paths), &what).unwrap()
 }
 
-/// What a report says, without its cost.
-fn said(report: &Report) -> String {
-    let Report {
-        rowsets, findings, demoted, not_verified, notes, read_errors, file_totals, ranges, statistics, ..
-    } = report;
-    let counts = (statistics.rows, statistics.column_values_checked, statistics.index_rows_compared);
-    format!(
-        "{rowsets:?} {findings:?} {demoted:?} {not_verified:?} {notes:?} {read_errors:?} {file_totals:?} {ranges:?} {counts:?}"
-    )
-}
-
 fn proven(report: &Report) -> &ByChange {
     match report.change.as_ref().unwrap() {
         Change::Proven(change) => change,
         Change::Whole(why) => panic!("{why}"),
     }
-}
-
-fn ledger_beside(history: &Path) -> PathBuf {
-    let folder = PathBuf::from(format!("{}.parts", history.display()));
-    let found = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    found.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "ledger")).unwrap()
 }
 
 /// The number of parts in the ledger of a history that fit these files, each of which is what a sweep gives now.

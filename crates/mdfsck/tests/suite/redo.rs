@@ -13,17 +13,15 @@ use check::Silent;
 use findings::Report;
 use format::PageId;
 use jobs::change;
-use jobs::inventory;
-use jobs::prepare::{open_hinted, prepare_with};
+use jobs::prepare::prepare_with;
 use jobs::redo::Redo;
 use jobs::request::Request;
-use jobs::spread::{Spread, What};
 use lab::workload::SetKind::{Differential, Full, Log};
 use lab::workload::{Chain, ChainOptions, Event, SetKind, Spec, Workload};
 use source::PageSource;
 use tempfile::TempDir;
 
-use super::ledgers::{ledger_beside, lines, program, said, was_proven};
+use super::ledgers::{ledger_beside, lines, program, said, was_proven, with_opened};
 
 /// A chain of backups in a folder.
 struct Backups {
@@ -83,22 +81,16 @@ fn check(files: &[PathBuf], history: Option<&Path>, memory: Option<u64>) -> Chec
     request.recovery.room.memory = memory;
     request.results.history = history.map(Path::to_owned);
     (request.keep_parts, request.part_pages) = (history.map(|_| 1 << 30), Some(8));
-    let choice = request.sets().unwrap();
-    let (paths, sets) = inventory::one("check", &request.paths, &choice, request.stop.until()).unwrap();
-    let what =
-        What { named: &request.paths, choice: &choice, sets: sets.as_deref(), place: None, spread: Spread::None };
-    let request = request.of(paths);
-    let before = change::before(&request, &what);
-    let hints = change::hints(&request, &what, before.as_ref());
-    let input = open_hinted(&request, &what, &Silent, hints).unwrap();
-    let mut redo = Redo::of(&request, before.as_ref(), &input);
-    let prepared = prepare_with(&request, &input, &Silent, &what, redo.as_mut().map(Redo::going_on)).unwrap();
-    let source = prepared.recovered.pages_or(input.pages());
-    let (pages, is_resumed) = (digest_of(source), prepared.recovered.is_resumed);
-    let opened = (&input, before.as_ref());
-    let report = change::check(&request, &what, opened, (source, &prepared), (&Silent, SystemTime::now())).unwrap();
-    redo.filter(|_| was_proven_or_none(&report)).into_iter().for_each(Redo::commit);
-    Checked { report, pages, is_resumed }
+    with_opened(&request, |request, what, input, before| {
+        let mut redo = Redo::of(request, before, input);
+        let prepared = prepare_with(request, input, &Silent, what, redo.as_mut().map(Redo::going_on)).unwrap();
+        let source = prepared.recovered.pages_or(input.pages());
+        let (pages, is_resumed) = (digest_of(source), prepared.recovered.is_resumed);
+        let report =
+            change::check(request, what, (input, before), (source, &prepared), (&Silent, SystemTime::now())).unwrap();
+        redo.filter(|_| was_proven_or_none(&report)).into_iter().for_each(Redo::commit);
+        Checked { report, pages, is_resumed }
+    })
 }
 
 fn was_proven_or_none(report: &Report) -> bool {

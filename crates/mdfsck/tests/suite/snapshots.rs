@@ -270,18 +270,23 @@ fn a_snapshot_in_use_without_its_log_is_an_image_of_its_own() {
     );
 }
 
-#[test]
-fn a_copy_of_a_database_that_was_shut_down_needs_no_log_and_is_known_at_any_path() {
+/// Two copies, at different paths, of a database that was shut down.
+fn shut_down(seed: u64) -> Snapshots {
     let folder = tempfile::tempdir().unwrap();
-    let workload = Workload::new(Spec { seed: 3, transactions: 20, ..Spec::default() }).unwrap();
+    let workload = Workload::new(Spec { seed, transactions: 20, ..Spec::default() }).unwrap();
     let (name, bytes) = workload.crash(Stop::ShutDown, Flush::All).files.remove(0);
-    let write = |night: &str| {
+    let files = ["a", "b"].map(|night| {
         let path = folder.path().join(night).join(&name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &bytes).unwrap();
         vec![path]
-    };
-    let snapshots = Snapshots { files: vec![write("a"), write("b")], folder };
+    });
+    Snapshots { files: files.into(), folder }
+}
+
+#[test]
+fn a_copy_of_a_database_that_was_shut_down_needs_no_log_and_is_known_at_any_path() {
+    let snapshots = shut_down(3);
     snapshots.closes(0);
     let window = snapshots.window(1, "30");
     assert!(window.stderr.contains("proven by change") && !window.all.contains("table-open"), "{}", window.stderr);
@@ -291,16 +296,7 @@ fn a_copy_of_a_database_that_was_shut_down_needs_no_log_and_is_known_at_any_path
 
 #[test]
 fn a_change_that_the_maps_mark_is_seen_in_a_database_that_was_shut_down() {
-    let folder = tempfile::tempdir().unwrap();
-    let workload = Workload::new(Spec { seed: 4, transactions: 20, ..Spec::default() }).unwrap();
-    let (name, bytes) = workload.crash(Stop::ShutDown, Flush::All).files.remove(0);
-    let write = |night: &str| {
-        let path = folder.path().join(night).join(&name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &bytes).unwrap();
-        vec![path]
-    };
-    let snapshots = Snapshots { files: vec![write("a"), write("b")], folder };
+    let snapshots = shut_down(4);
     // Only what every window reads, and nothing else, is marked on the first night.
     let page = middle(&snapshots.unchanged(0));
     snapshots.closes(0);
